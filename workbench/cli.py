@@ -1,0 +1,50 @@
+"""The command line: `workbench COMMAND`. Each command lives in the app it belongs to and is imported when called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import cast
+
+import click
+
+COMMANDS = {
+    "up": "workbench.supervisor:up",
+    "doctor": "workbench.catalog.commands:doctor",
+    "check": "workbench.topologies.commands:check",
+    "run": "workbench.experiments.commands:run",
+    "experiment": "workbench.results.commands:experiment",
+    "dataset": "workbench.datasets.commands:dataset",
+    "score": "workbench.evaluations.commands:score",
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module when that command is asked for, so that `--help` and small commands stay quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        return cast(click.Command, getattr(importlib.import_module(module), attribute))
+
+
+@click.group(cls=LazyGroup)
+def workbench() -> None:
+    """Model topologies of agents, run them, judge them, compare outcome against cost."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workbench.settings")
+
+
+def main() -> None:
+    """The entry point: expected failures are a sentence and exit code 2, never a traceback."""
+    from workbench.engine.errors import WorkbenchError
+
+    try:
+        workbench()
+    except WorkbenchError as error:
+        click.echo(f"workbench: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,180 @@
+"""What can happen in a run: one tagged pydantic class each, format `workbench.event/1`. The journal holds them in order.
+
+The journal is three things at once: the trace that people read, the ground for cost, and what resume and replay take
+results from instead of calling again. An event's place is `path` (nested topologies), `node`, `visit` (from 1) and,
+for calls, `call` (from 1, within the visit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+EVENT_FORMAT = "workbench.event/1"
+
+
+class EventBase(BaseModel):
+    """`at` is seconds since the epoch."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: float
+
+
+class MessageData(BaseModel):
+    """A message as it stands in an inbox or comes out of a visit. `data` is its JSON, when it is structured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    source: str = ""
+    status: Literal["succeeded", "failed"] = "succeeded"
+    data: Any = None
+    structured: bool = False
+
+
+class AtVisit(EventBase):
+    path: tuple[str, ...] = ()
+    node: str
+    visit: int
+
+
+class RunStarted(EventBase):
+    """An attempt begins: the first has number 1; a later one goes on from the journal."""
+
+    kind: Literal["run_started"] = "run_started"
+    attempt: int
+    plan_hash: str
+    versions: dict[str, str] = {}
+
+
+class VisitStarted(AtVisit):
+    """A visit that waits for something begins, with the inbox it reads. Wiring visits only end."""
+
+    kind: Literal["visit_started"] = "visit_started"
+    inbox: tuple[MessageData, ...] = ()
+
+
+class ModelCalled(AtVisit):
+    """A model call ended. `request` and `reply` are the bodies as sent and received; `messages` the rendered prompt.
+
+    `status` is `ok` or the code of the error, `error` its sentence. `cost_usd` None: unknown.
+    """
+
+    kind: Literal["model_called"] = "model_called"
+    call: int
+    model: str
+    messages: tuple[dict[str, Any], ...] = ()
+    request: dict[str, Any] = {}
+    reply: dict[str, Any] | None = None
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[dict[str, Any], ...] = ()
+    finish: str = ""
+    flags: tuple[str, ...] = ()
+    status: str = "ok"
+    error: str = ""
+    temporary: bool = False
+    retry_after: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    usage_source: Literal["reported", "estimated", "unknown"] = "unknown"
+    cost_usd: Decimal | None = None
+    cost_source: str = "unknown"
+    seconds: float = 0.0
+    first_token_seconds: float | None = None
+    load_seconds: float | None = None
+
+
+class ToolCalled(AtVisit):
+    """A tool call ended. `call` counts tools within the visit. `status` is `ok` or `failed`; `result` what the agent saw."""
+
+    kind: Literal["tool_called"] = "tool_called"
+    call: int
+    tool: str
+    arguments: dict[str, Any] = {}
+    status: Literal["ok", "failed"] = "ok"
+    result: str = ""
+    seconds: float = 0.0
+
+
+class VisitEnded(AtVisit):
+    """A visit ended: its messages, the edges that fired (indices in the plan), how long it took (working seconds)."""
+
+    kind: Literal["visit_ended"] = "visit_ended"
+    status: Literal["succeeded", "failed"]
+    messages: tuple[MessageData, ...] = ()
+    fired: tuple[int, ...] = ()
+    reason: str = ""
+    code: str = ""
+    targets: tuple[str, ...] | None = None
+    seconds: float = 0.0
+
+
+class Noted(EventBase):
+    """Something a person should know that is no result: a dropped message, a skipped end node, a repaired answer."""
+
+    kind: Literal["noted"] = "noted"
+    text: str
+    code: str = ""
+    node: str = ""
+    visit: int = 0
+
+
+class LimitHit(EventBase):
+    """A limit ended the run. `limit` is its key; an edge's `max` is `edge_max` with the edge's index."""
+
+    kind: Literal["limit_hit"] = "limit_hit"
+    limit: str
+    text: str
+    node: str = ""
+    visit: int = 0
+    edge: int | None = None
+
+
+class RunEnded(EventBase):
+    """The attempt ended with the run's final status. `outputs`: end node → text, in declared order."""
+
+    kind: Literal["run_ended"] = "run_ended"
+    status: Literal["succeeded", "failed", "limit_reached", "incomplete", "stopped"]
+    reason: str = ""
+    code: str = ""
+    output: str | None = None
+    outputs: dict[str, str] = {}
+    partial: bool = False
+
+
+Event = Annotated[
+    RunStarted | VisitStarted | ModelCalled | ToolCalled | VisitEnded | Noted | LimitHit | RunEnded,
+    Field(discriminator="kind"),
+]
+
+EVENT: TypeAdapter[Any] = TypeAdapter(Event)
+"""Reads and writes any event: `EVENT.validate_json(text)`."""
+
+
+class Journal(Protocol):
+    """Where a run's events go. What one attempt appended the next one finds in `recorded`."""
+
+    @property
+    def recorded(self) -> Sequence[Any]:
+        """The events of earlier attempts, in order; empty at the first."""
+
+    async def append(self, event: Any) -> None:
+        """Returns when the event is durable. A result is appended before anything that depends on it starts."""
+
+
+class MemoryJournal:
+    """A journal in memory, for tests, benchmarks and dry runs."""
+
+    def __init__(self, recorded: Sequence[Any] = ()) -> None:
+        self.recorded: list[Any] = list(recorded)
+        self.events: list[Any] = []
+
+    async def append(self, event: Any) -> None:
+        self.events.append(event)

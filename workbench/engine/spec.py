@@ -1,0 +1,149 @@
+"""What the JSON may say: topologies, agents and conditions as frozen pydantic classes, unknown keys refused.
+
+Formats `workbench.topology/1` and `workbench.agent/1`. Only shape is checked here; what names mean is `validation.py`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+TOPOLOGY_FORMAT = "workbench.topology/1"
+AGENT_FORMAT = "workbench.agent/1"
+
+NODE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+RESERVED_IDS = frozenset({"start", "end", "instance", "vars", "inbox", "nodes", "run", "visit"})
+
+Json = Any
+Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+ModelName = Annotated[str, StringConstraints(min_length=3, max_length=300, pattern=r"^[a-z_]+/.+$")]
+Text = Annotated[str, StringConstraints(max_length=1_000_000)]
+
+
+class Spec(BaseModel):
+    """A JSON document, or a part of one, once read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Params(Spec):
+    """Sampling and window of a model call; what is absent is the provider's default."""
+
+    temperature: float | None = Field(None, ge=0, le=5)
+    top_p: float | None = Field(None, ge=0, le=1)
+    top_k: int | None = Field(None, ge=1)
+    seed: int | None = None
+    stop: tuple[str, ...] | None = None
+    num_ctx: int | None = Field(None, ge=1, description="The context window asked of a local model, in tokens.")
+    max_output_tokens: int | None = Field(None, ge=1)
+    thinking: bool | Literal["low", "medium", "high"] | None = None
+
+    def merged(self, other: Params | None) -> Params:
+        """These, overridden by those that `other` sets."""
+        return self if other is None else self.model_copy(update=other.model_dump(exclude_none=True))
+
+
+class Defaults(Spec):
+    """What agents use that say nothing themselves."""
+
+    model: ModelName | None = None
+    params: Params = Params()
+
+
+class Limits(Spec):
+    """What a run may spend; null is no limit. They stand above retries and nested topologies."""
+
+    model_calls: int | None = Field(500, ge=0)
+    tokens: int | None = Field(2_000_000, ge=0)
+    output_tokens: int | None = Field(None, ge=0)
+    cost_usd: float | None = Field(None, ge=0)
+    seconds: float | None = Field(1800, gt=0)
+    visits_per_node: int | None = Field(100, ge=1)
+
+
+class NodeSpec(BaseModel):
+    """A node: its type, what all types share, and the type's own fields in `config` (checked against the type's schema)."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    type: str
+    label: Annotated[str, StringConstraints(max_length=500)] | None = None
+    join: Literal["settled", "all", "first"] = "settled"
+    on_error: Literal["fail", "continue"] = "fail"
+    retries: int = Field(0, ge=0, le=100)
+
+    @property
+    def config(self) -> dict[str, Json]:
+        """The fields that belong to the node's type."""
+        return dict(self.model_extra or {})
+
+
+class EdgeSpec(Spec):
+    """A passage from one node to another; §1 "Edges" of the format says what each field does."""
+
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    when: dict[str, Json] | None = None
+    trigger: bool = True
+    carry: bool = True
+    keep: bool = False
+    clear: Literal["inbox", "kept", "all"] | None = None
+    transform: dict[str, Json] | None = None
+    map: dict[str, Json] | None = None
+    reduce: dict[str, Json] | None = None
+    max: int | None = Field(None, ge=1)
+
+
+class TopologySpec(Spec):
+    """A topology: nodes and edges, one JSON document."""
+
+    format: Literal["workbench.topology/1"]
+    name: Name
+    description: Text = ""
+    start: tuple[str, ...]
+    end: tuple[str, ...]
+    defaults: Defaults = Defaults()
+    limits: Limits = Limits()
+    vars: dict[str, Json] = {}
+    nodes: dict[str, NodeSpec]
+    edges: tuple[EdgeSpec, ...] = ()
+    workspace: dict[str, Json] | None = None
+    layout: dict[str, tuple[float, float]] = {}
+
+
+class OutputSpec(Spec):
+    """The form of an agent's answer: a JSON Schema, and how often a wrong answer is sent back to be mended."""
+
+    json_schema: dict[str, Json]
+    repairs: int = Field(2, ge=0, le=10)
+
+
+class Provenance(Spec):
+    """Where an agent comes from: project, its licence and commit, and what was taken."""
+
+    project: str = ""
+    licence: str = ""
+    commit: str = ""
+    taken: str = ""
+
+
+class AgentSpec(Spec):
+    """An entry of the catalogue: a role, prompts, a model, tools, where it comes from."""
+
+    format: Literal["workbench.agent/1"]
+    name: Name
+    title: Annotated[str, StringConstraints(max_length=200)] = ""
+    role: Annotated[str, StringConstraints(min_length=1, max_length=100)]
+    description: Text = ""
+    system: Text = ""
+    prompt: Text = ""
+    model: ModelName | None = None
+    params: Params = Params()
+    tools: tuple[str, ...] = ()
+    output: Literal["text"] | OutputSpec = "text"
+    expects: Text = ""
+    gives: Text = ""
+    tags: tuple[str, ...] = ()
+    provenance: Provenance = Provenance()

@@ -1,0 +1,40 @@
+"""What an agent may do. The contract: one `Tool` in a file of its own beside this one. Tools are denied unless listed."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from workbench.engine.plugins import Plugins
+from workbench.engine.providers import ToolSchema
+
+
+class Arguments(BaseModel):
+    """A tool's arguments; their descriptions are what the model reads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Tool(ABC):
+    """A tool. Its docstring is the description that the model reads."""
+
+    Arguments: ClassVar[type[Arguments]]
+
+    @abstractmethod
+    def run(self, arguments: Any, workspace: Path) -> str:
+        """Do it inside the run's workspace, in a worker thread. Raises `ToolError` with a sentence for the agent."""
+
+    @classmethod
+    def schema(cls, name: str) -> ToolSchema:
+        """The tool as a model sees it."""
+        parameters = cls.Arguments.model_json_schema()
+        parameters.pop("title", None)
+        parameters.pop("description", None)
+        return ToolSchema(name=name, description=inspect.cleandoc(cls.__doc__ or ""), parameters=parameters)
+
+
+TOOLS = Plugins("workbench.engine.tools", Tool, "tool")

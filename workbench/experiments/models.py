@@ -1,0 +1,169 @@
+"""Experiments, their configurations, and runs with their events. The row of a run is the truth; a Celery task is its ticket."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.urls import reverse
+
+
+class Plan(models.Model):
+    """A run plan, kept once by its hash: all that is needed to repeat a run (`workbench.plan/1`)."""
+
+    hash = models.CharField(max_length=64, unique=True)
+    data = models.JSONField()
+    topology = models.CharField(max_length=100)
+    commit = models.CharField(max_length=40, blank=True)
+    blob = models.CharField(max_length=40, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.topology} {self.hash[:8]}"
+
+
+class Experiment(models.Model):
+    """Configurations × instances × repetitions under one question; frozen at its start."""
+
+    class Status(models.TextChoices):
+        DRAFT = "draft"
+        RUNNING = "running"
+        STOPPING = "stopping"
+        STOPPED = "stopped"
+        FINISHED = "finished"
+
+    name = models.CharField(max_length=200)
+    question = models.TextField(blank=True)
+    dataset_version = models.ForeignKey("datasets.DatasetVersion", on_delete=models.PROTECT, related_name="experiments")
+    instance_keys = models.JSONField(null=True, blank=True, help_text="The chosen instances; null is all of them.")
+    repetitions = models.PositiveIntegerField(default=1)
+    limits = models.JSONField(default=dict, blank=True, help_text="Override the topologies' own limits, key by key.")
+    evaluators = models.JSONField(default=list, blank=True, help_text='[{"name", "options"}], run when all runs ended.')
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.DRAFT, db_index=True)
+    ships = models.BooleanField(default=False)
+    author = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("experiment_detail", args=[self.pk])
+
+
+class Configuration(models.Model):
+    """A topology version plus overrides (`model`, `params`, `vars`). Its plan is made when the experiment starts."""
+
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="configurations")
+    position = models.PositiveIntegerField()
+    label = models.CharField(max_length=200)
+    topology = models.CharField(max_length=100)
+    commit = models.CharField(max_length=40, blank=True, help_text="Empty until the start: the newest then.")
+    overrides = models.JSONField(default=dict, blank=True)
+    plan = models.ForeignKey(Plan, null=True, blank=True, on_delete=models.PROTECT, related_name="configurations")
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [models.UniqueConstraint(fields=["experiment", "position"], name="configuration_once")]
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class Run(models.Model):
+    """One execution of one plan on one instance (one repetition), or on a typed input when it belongs to no experiment."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        WAITING = "waiting"
+        STOPPING = "stopping"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed"
+        LIMIT_REACHED = "limit_reached", "limit reached"
+        INCOMPLETE = "incomplete"
+        STOPPED = "stopped"
+        LOST = "lost"
+
+    ENDED = (Status.SUCCEEDED, Status.FAILED, Status.LIMIT_REACHED, Status.INCOMPLETE, Status.STOPPED)
+
+    experiment = models.ForeignKey(Experiment, null=True, blank=True, on_delete=models.CASCADE, related_name="runs")
+    configuration = models.ForeignKey(
+        Configuration, null=True, blank=True, on_delete=models.CASCADE, related_name="runs"
+    )
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="runs")
+    instance = models.ForeignKey(
+        "datasets.Instance", null=True, blank=True, on_delete=models.PROTECT, related_name="runs"
+    )
+    input = models.TextField(blank=True, help_text="What was typed, for a run without an instance.")
+    repetition = models.PositiveIntegerField(default=1)
+    status = models.CharField(max_length=15, choices=Status.choices, default=Status.QUEUED)
+    reason = models.TextField(blank=True)
+    code = models.CharField(max_length=60, blank=True, help_text="Kind of the failure, for the table.")
+
+    attempt = models.PositiveIntegerField(default=0, help_text="Fences every write: a stalled worker can't write.")
+    owner = models.CharField(max_length=120, blank=True, help_text="Unique per start of a worker process.")
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    queued_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    output = models.TextField(null=True, blank=True, help_text="The prediction. Null: there is none.")  # noqa: DJ001
+    outputs = models.JSONField(default=dict, blank=True)
+    partial = models.BooleanField(default=False, help_text="The prediction was cut short: not scored unless asked for.")
+
+    visits = models.PositiveIntegerField(default=0)
+    model_calls = models.PositiveIntegerField(default=0)
+    tool_calls = models.PositiveIntegerField(default=0)
+    input_tokens = models.PositiveBigIntegerField(null=True, blank=True, help_text="Null: no call told.")
+    output_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    unknown_usage_calls = models.PositiveIntegerField(default=0)
+    cost_usd = models.DecimalField(null=True, blank=True, max_digits=18, decimal_places=9, help_text="Of priced calls.")
+    unpriced_calls = models.PositiveIntegerField(default=0)
+    model_seconds = models.FloatField(default=0)
+    seconds = models.FloatField(default=0, help_text="Working time, over all attempts.")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["configuration", "instance", "repetition"], name="run_once"),
+        ]
+        indexes = [
+            models.Index(fields=["experiment", "status"]),
+            models.Index(fields=["status", "heartbeat_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("run_detail", args=[self.pk])
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing will happen in it any more."""
+        return self.status in self.ENDED
+
+
+class RunEvent(models.Model):
+    """One thing that happened in a run; append-only. `data` is the event as JSON text (`workbench.event/1`)."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    sequence = models.PositiveIntegerField()
+    attempt = models.PositiveIntegerField()
+    kind = models.CharField(max_length=20)
+    node = models.CharField(max_length=64, blank=True)
+    visit = models.PositiveIntegerField(default=0)
+    at = models.FloatField(help_text="Seconds since the epoch.")
+    data = models.TextField()
+
+    class Meta:
+        ordering = ["sequence"]
+        constraints = [models.UniqueConstraint(fields=["run", "sequence"], name="event_once")]
+        indexes = [models.Index(fields=["run", "kind", "sequence"])]
+
+    def __str__(self) -> str:
+        return f"{self.sequence} {self.kind}"

@@ -1,0 +1,138 @@
+"""Settings, all from the process environment, with defaults that run after a clone. `.env.example` names every variable."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import platformdirs
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+WORKBENCH_HOME = Path(os.environ.get("WORKBENCH_HOME") or platformdirs.user_data_path("workbench")).expanduser().absolute()
+
+DEBUG = os.environ.get("WORKBENCH_DEBUG") == "1"
+ALLOWED_HOSTS = [host for host in os.environ.get("WORKBENCH_HOSTS", "localhost,127.0.0.1,[::1]").split(",") if host]
+
+
+def secret_key() -> str:
+    """`SECRET_KEY`, or in local mode one made once and kept in the home, readable by its owner only."""
+    given = os.environ.get("SECRET_KEY", "")
+    if given:
+        return given
+    path = WORKBENCH_HOME / "secret-key"
+    try:
+        return path.read_text().strip()
+    except OSError:
+        pass
+    key = secrets.token_urlsafe(50)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(key)
+    except FileExistsError:
+        return path.read_text().strip()
+    except OSError:
+        pass  # a read-only home: `workbench up` and the system check say so in a sentence
+    return key
+
+
+SECRET_KEY = secret_key()
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "workbench.web",
+    "workbench.catalog",
+    "workbench.topologies",
+    "workbench.datasets",
+    "workbench.experiments",
+    "workbench.evaluations",
+    "workbench.results",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "workbench.urls"
+ASGI_APPLICATION = "workbench.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def database(url: str) -> dict[str, object]:
+    """SQLite in the home, or PostgreSQL where `DATABASE_URL` names one (`postgresql://user:password@host:port/name`)."""
+    if not url:
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": WORKBENCH_HOME / "workbench.sqlite3",
+            "OPTIONS": {
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+            },
+        }
+    parts = urlsplit(url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+DATABASES = {"default": database(os.environ.get("DATABASE_URL", ""))}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+LANGUAGE_CODE = "en-gb"
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+WHITENOISE_USE_FINDERS = True
+DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
+
+REDIS_URL = os.environ.get("REDIS_URL", "")
+BROKER_SOCKET = WORKBENCH_HOME / "broker.sock"
+CELERY_BROKER_URL = REDIS_URL or f"redis+socket://{BROKER_SOCKET}?virtual_host=0"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 86400}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_DEFAULT_QUEUE = "runs"
+CELERY_TASK_ROUTES = {"workbench.evaluations.*": {"queue": "evaluations"}}
+
+TOPOLOGY_REPOSITORY = Path(os.environ.get("TOPOLOGY_REPOSITORY") or WORKBENCH_HOME / "topologies")
+WORKSPACES = WORKBENCH_HOME / "workspaces"
+RUNS_AT_ONCE = int(os.environ.get("WORKBENCH_RUNS_AT_ONCE", "64"))
