@@ -89,6 +89,8 @@ class Run(models.Model):
         LOST = "lost"
 
     ENDED = (Status.SUCCEEDED, Status.FAILED, Status.LIMIT_REACHED, Status.INCOMPLETE, Status.STOPPED)
+    OPEN = (Status.QUEUED, Status.RUNNING, Status.WAITING, Status.STOPPING, Status.LOST)
+    HELD = (Status.RUNNING, Status.STOPPING)
 
     experiment = models.ForeignKey(Experiment, null=True, blank=True, on_delete=models.CASCADE, related_name="runs")
     configuration = models.ForeignKey(
@@ -144,12 +146,14 @@ class Run(models.Model):
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing will happen in it any more."""
-        return self.status in self.ENDED
+        """Whether nothing will happen in it any more. A lost run of the command line has no queue to go back to."""
+        return self.status in self.ENDED or (self.status == self.Status.LOST and self.experiment_id is None)
 
 
 class RunEvent(models.Model):
-    """One thing that happened in a run; append-only. `data` is the event as JSON text (`workbench.event/1`)."""
+    """One thing that happened in a run; append-only. `data` is the event as JSON text in ASCII (`workbench.event/1`),
+    so that any database keeps every character. The columns before it repeat what pages add up, so that nothing is parsed.
+    """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
     sequence = models.PositiveIntegerField()
@@ -158,6 +162,11 @@ class RunEvent(models.Model):
     node = models.CharField(max_length=64, blank=True)
     visit = models.PositiveIntegerField(default=0)
     at = models.FloatField(help_text="Seconds since the epoch.")
+    status = models.CharField(max_length=60, blank=True, help_text="Of calls and ended visits.")
+    fired = models.TextField(blank=True, help_text="Of an ended visit: the edges that fired, `0,3`.")
+    seconds = models.FloatField(null=True, blank=True)
+    input_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    output_tokens = models.PositiveBigIntegerField(null=True, blank=True)
     data = models.TextField()
 
     class Meta:

@@ -5,140 +5,273 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('datasets', '0001_initial'),
+        ("datasets", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Plan',
+            name="Plan",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('hash', models.CharField(max_length=64, unique=True)),
-                ('data', models.JSONField()),
-                ('topology', models.CharField(max_length=100)),
-                ('commit', models.CharField(blank=True, max_length=40)),
-                ('blob', models.CharField(blank=True, max_length=40)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("hash", models.CharField(max_length=64, unique=True)),
+                ("data", models.JSONField()),
+                ("topology", models.CharField(max_length=100)),
+                ("commit", models.CharField(blank=True, max_length=40)),
+                ("blob", models.CharField(blank=True, max_length=40)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Experiment',
+            name="Experiment",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=200)),
-                ('question', models.TextField(blank=True)),
-                ('instance_keys', models.JSONField(blank=True, help_text='The chosen instances; null is all of them.', null=True)),
-                ('repetitions', models.PositiveIntegerField(default=1)),
-                ('limits', models.JSONField(blank=True, default=dict, help_text="Override the topologies' own limits, key by key.")),
-                ('evaluators', models.JSONField(blank=True, default=list, help_text='[{"name", "options"}], run when all runs ended.')),
-                ('status', models.CharField(choices=[('draft', 'Draft'), ('running', 'Running'), ('stopping', 'Stopping'), ('stopped', 'Stopped'), ('finished', 'Finished')], db_index=True, default='draft', max_length=10)),
-                ('ships', models.BooleanField(default=False)),
-                ('author', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('started_at', models.DateTimeField(blank=True, null=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('dataset_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='experiments', to='datasets.datasetversion')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=200)),
+                ("question", models.TextField(blank=True)),
+                (
+                    "instance_keys",
+                    models.JSONField(blank=True, help_text="The chosen instances; null is all of them.", null=True),
+                ),
+                ("repetitions", models.PositiveIntegerField(default=1)),
+                (
+                    "limits",
+                    models.JSONField(
+                        blank=True, default=dict, help_text="Override the topologies' own limits, key by key."
+                    ),
+                ),
+                (
+                    "evaluators",
+                    models.JSONField(
+                        blank=True, default=list, help_text='[{"name", "options"}], run when all runs ended.'
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("draft", "Draft"),
+                            ("running", "Running"),
+                            ("stopping", "Stopping"),
+                            ("stopped", "Stopped"),
+                            ("finished", "Finished"),
+                        ],
+                        db_index=True,
+                        default="draft",
+                        max_length=10,
+                    ),
+                ),
+                ("ships", models.BooleanField(default=False)),
+                ("author", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "dataset_version",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="experiments",
+                        to="datasets.datasetversion",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
+                "ordering": ["-id"],
             },
         ),
         migrations.CreateModel(
-            name='Configuration',
+            name="Configuration",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField()),
-                ('label', models.CharField(max_length=200)),
-                ('topology', models.CharField(max_length=100)),
-                ('commit', models.CharField(blank=True, help_text='Empty until the start: the newest then.', max_length=40)),
-                ('overrides', models.JSONField(blank=True, default=dict)),
-                ('experiment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='configurations', to='experiments.experiment')),
-                ('plan', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='configurations', to='experiments.plan')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("position", models.PositiveIntegerField()),
+                ("label", models.CharField(max_length=200)),
+                ("topology", models.CharField(max_length=100)),
+                (
+                    "commit",
+                    models.CharField(blank=True, help_text="Empty until the start: the newest then.", max_length=40),
+                ),
+                ("overrides", models.JSONField(blank=True, default=dict)),
+                (
+                    "experiment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="configurations",
+                        to="experiments.experiment",
+                    ),
+                ),
+                (
+                    "plan",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="configurations",
+                        to="experiments.plan",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['position'],
+                "ordering": ["position"],
             },
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('input', models.TextField(blank=True, help_text='What was typed, for a run without an instance.')),
-                ('repetition', models.PositiveIntegerField(default=1)),
-                ('status', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('waiting', 'Waiting'), ('stopping', 'Stopping'), ('succeeded', 'Succeeded'), ('failed', 'Failed'), ('limit_reached', 'limit reached'), ('incomplete', 'Incomplete'), ('stopped', 'Stopped'), ('lost', 'Lost')], default='queued', max_length=15)),
-                ('reason', models.TextField(blank=True)),
-                ('code', models.CharField(blank=True, help_text='Kind of the failure, for the table.', max_length=60)),
-                ('attempt', models.PositiveIntegerField(default=0, help_text="Fences every write: a stalled worker can't write.")),
-                ('owner', models.CharField(blank=True, help_text='Unique per start of a worker process.', max_length=120)),
-                ('heartbeat_at', models.DateTimeField(blank=True, null=True)),
-                ('queued_at', models.DateTimeField(auto_now_add=True)),
-                ('started_at', models.DateTimeField(blank=True, null=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('output', models.TextField(blank=True, help_text='The prediction. Null: there is none.', null=True)),
-                ('outputs', models.JSONField(blank=True, default=dict)),
-                ('partial', models.BooleanField(default=False, help_text='The prediction was cut short: not scored unless asked for.')),
-                ('visits', models.PositiveIntegerField(default=0)),
-                ('model_calls', models.PositiveIntegerField(default=0)),
-                ('tool_calls', models.PositiveIntegerField(default=0)),
-                ('input_tokens', models.PositiveBigIntegerField(blank=True, help_text='Null: no call told.', null=True)),
-                ('output_tokens', models.PositiveBigIntegerField(blank=True, null=True)),
-                ('unknown_usage_calls', models.PositiveIntegerField(default=0)),
-                ('cost_usd', models.DecimalField(blank=True, decimal_places=9, help_text='Of priced calls.', max_digits=18, null=True)),
-                ('unpriced_calls', models.PositiveIntegerField(default=0)),
-                ('model_seconds', models.FloatField(default=0)),
-                ('seconds', models.FloatField(default=0, help_text='Working time, over all attempts.')),
-                ('configuration', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='experiments.configuration')),
-                ('experiment', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='experiments.experiment')),
-                ('instance', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='datasets.instance')),
-                ('plan', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='runs', to='experiments.plan')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("input", models.TextField(blank=True, help_text="What was typed, for a run without an instance.")),
+                ("repetition", models.PositiveIntegerField(default=1)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("waiting", "Waiting"),
+                            ("stopping", "Stopping"),
+                            ("succeeded", "Succeeded"),
+                            ("failed", "Failed"),
+                            ("limit_reached", "limit reached"),
+                            ("incomplete", "Incomplete"),
+                            ("stopped", "Stopped"),
+                            ("lost", "Lost"),
+                        ],
+                        default="queued",
+                        max_length=15,
+                    ),
+                ),
+                ("reason", models.TextField(blank=True)),
+                ("code", models.CharField(blank=True, help_text="Kind of the failure, for the table.", max_length=60)),
+                (
+                    "attempt",
+                    models.PositiveIntegerField(
+                        default=0, help_text="Fences every write: a stalled worker can't write."
+                    ),
+                ),
+                (
+                    "owner",
+                    models.CharField(blank=True, help_text="Unique per start of a worker process.", max_length=120),
+                ),
+                ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
+                ("queued_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                ("output", models.TextField(blank=True, help_text="The prediction. Null: there is none.", null=True)),
+                ("outputs", models.JSONField(blank=True, default=dict)),
+                (
+                    "partial",
+                    models.BooleanField(
+                        default=False, help_text="The prediction was cut short: not scored unless asked for."
+                    ),
+                ),
+                ("visits", models.PositiveIntegerField(default=0)),
+                ("model_calls", models.PositiveIntegerField(default=0)),
+                ("tool_calls", models.PositiveIntegerField(default=0)),
+                (
+                    "input_tokens",
+                    models.PositiveBigIntegerField(blank=True, help_text="Null: no call told.", null=True),
+                ),
+                ("output_tokens", models.PositiveBigIntegerField(blank=True, null=True)),
+                ("unknown_usage_calls", models.PositiveIntegerField(default=0)),
+                (
+                    "cost_usd",
+                    models.DecimalField(
+                        blank=True, decimal_places=9, help_text="Of priced calls.", max_digits=18, null=True
+                    ),
+                ),
+                ("unpriced_calls", models.PositiveIntegerField(default=0)),
+                ("model_seconds", models.FloatField(default=0)),
+                ("seconds", models.FloatField(default=0, help_text="Working time, over all attempts.")),
+                (
+                    "configuration",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="experiments.configuration",
+                    ),
+                ),
+                (
+                    "experiment",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="experiments.experiment",
+                    ),
+                ),
+                (
+                    "instance",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="runs",
+                        to="datasets.instance",
+                    ),
+                ),
+                (
+                    "plan",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="runs", to="experiments.plan"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['id'],
+                "ordering": ["id"],
             },
         ),
         migrations.CreateModel(
-            name='RunEvent',
+            name="RunEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sequence', models.PositiveIntegerField()),
-                ('attempt', models.PositiveIntegerField()),
-                ('kind', models.CharField(max_length=20)),
-                ('node', models.CharField(blank=True, max_length=64)),
-                ('visit', models.PositiveIntegerField(default=0)),
-                ('at', models.FloatField(help_text='Seconds since the epoch.')),
-                ('data', models.TextField()),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='experiments.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("sequence", models.PositiveIntegerField()),
+                ("attempt", models.PositiveIntegerField()),
+                ("kind", models.CharField(max_length=20)),
+                ("node", models.CharField(blank=True, max_length=64)),
+                ("visit", models.PositiveIntegerField(default=0)),
+                ("at", models.FloatField(help_text="Seconds since the epoch.")),
+                ("status", models.CharField(blank=True, help_text="Of calls and ended visits.", max_length=60)),
+                ("fired", models.TextField(blank=True, help_text="Of an ended visit: the edges that fired, `0,3`.")),
+                ("seconds", models.FloatField(blank=True, null=True)),
+                ("input_tokens", models.PositiveBigIntegerField(blank=True, null=True)),
+                ("output_tokens", models.PositiveBigIntegerField(blank=True, null=True)),
+                ("data", models.TextField()),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="events", to="experiments.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['sequence'],
+                "ordering": ["sequence"],
             },
         ),
         migrations.AddConstraint(
-            model_name='configuration',
-            constraint=models.UniqueConstraint(fields=('experiment', 'position'), name='configuration_once'),
+            model_name="configuration",
+            constraint=models.UniqueConstraint(fields=("experiment", "position"), name="configuration_once"),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['experiment', 'status'], name='experiments_experim_1cbb9c_idx'),
+            model_name="run",
+            index=models.Index(fields=["experiment", "status"], name="experiments_experim_1cbb9c_idx"),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['status', 'heartbeat_at'], name='experiments_status_a57716_idx'),
+            model_name="run",
+            index=models.Index(fields=["status", "heartbeat_at"], name="experiments_status_a57716_idx"),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(fields=('configuration', 'instance', 'repetition'), name='run_once'),
+            model_name="run",
+            constraint=models.UniqueConstraint(fields=("configuration", "instance", "repetition"), name="run_once"),
         ),
         migrations.AddIndex(
-            model_name='runevent',
-            index=models.Index(fields=['run', 'kind', 'sequence'], name='experiments_run_id_90a857_idx'),
+            model_name="runevent",
+            index=models.Index(fields=["run", "kind", "sequence"], name="experiments_run_id_90a857_idx"),
         ),
         migrations.AddConstraint(
-            model_name='runevent',
-            constraint=models.UniqueConstraint(fields=('run', 'sequence'), name='event_once'),
+            model_name="runevent",
+            constraint=models.UniqueConstraint(fields=("run", "sequence"), name="event_once"),
         ),
     ]
