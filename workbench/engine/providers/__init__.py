@@ -24,7 +24,7 @@ class Shape(BaseModel):
 
 
 class ToolCall(Shape):
-    """What a model asks to be done. `arguments_error` says why its arguments could not be read (they are then empty)."""
+    """What a model asks to be done. `arguments_error` says why its arguments can't be read (they are then empty)."""
 
     id: str
     name: str
@@ -53,7 +53,8 @@ class ChatMessage(Shape):
 class ModelRequest(Shape):
     """One call. `model` has no provider in front. `params`: temperature, top_p, top_k, seed, stop, num_ctx,
     max_output_tokens, thinking. `json_schema` asks for an answer of that shape. `node`, `visit`, `call` (from 1, within
-    the visit) tell whose call it is: the scripted provider answers by them, others ignore them."""
+    the visit) and `node_call` (from 1, over all visits of that node in the run) tell whose call it is: the scripted
+    provider answers by them, others ignore them."""
 
     model: str
     messages: tuple[ChatMessage, ...]
@@ -63,6 +64,7 @@ class ModelRequest(Shape):
     node: str = ""
     visit: int = 1
     call: int = 1
+    node_call: int = 1
 
 
 class Usage(Shape):
@@ -79,7 +81,7 @@ class ModelReply(Shape):
     """What came back. `content` is free of reasoning; `request` is the body as sent, without secrets; `raw` the body as
     received (joined, when streamed). Seconds: whole call, until the first token, loading of the model. `finish` is
     `stop`, `length`, `tool_calls` or the provider's own word. `flags` name what was mended or looks wrong
-    (`truncated_input`, `tool_call_from_text`, `tools_by_schema`). `cost_usd` only when the provider itself billed it."""
+    (`truncated_input`, `tool_call_from_text`, `tools_by_schema`). `cost_usd` only if the provider itself billed it."""
 
     content: str
     reasoning: str = ""
@@ -137,11 +139,11 @@ class Provider(ABC):
     async def probe(self) -> ProbeResult:
         """Whether it answers, and with which models; never raises for a provider that is away."""
 
-    async def close(self) -> None:
+    async def close(self) -> None:  # noqa: B027  nothing to let go of is usual
         """Let go of connections and child processes."""
 
 
-PROVIDERS = Plugins("workbench.engine.providers", Provider, "provider")
+PROVIDERS = Plugins("workbench.engine.providers", Provider, "provider")  # type: ignore[type-abstract]
 
 
 class Providers:

@@ -37,4 +37,4 @@ class Tool(ABC):
         return ToolSchema(name=name, description=inspect.cleandoc(cls.__doc__ or ""), parameters=parameters)
 
 
-TOOLS = Plugins("workbench.engine.tools", Tool, "tool")
+TOOLS = Plugins("workbench.engine.tools", Tool, "tool")  # type: ignore[type-abstract]
