@@ -10,7 +10,9 @@ from urllib.parse import unquote, urlsplit
 import platformdirs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-WORKBENCH_HOME = Path(os.environ.get("WORKBENCH_HOME") or platformdirs.user_data_path("workbench")).expanduser().absolute()
+WORKBENCH_HOME = (
+    Path(os.environ.get("WORKBENCH_HOME") or platformdirs.user_data_path("workbench")).expanduser().absolute()
+)
 
 DEBUG = os.environ.get("WORKBENCH_DEBUG") == "1"
 ALLOWED_HOSTS = [host for host in os.environ.get("WORKBENCH_HOSTS", "localhost,127.0.0.1,[::1]").split(",") if host]
@@ -58,7 +60,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "workbench.web.middleware.ContentPolicy",
+    "workbench.web.middleware.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -66,6 +69,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "workbench.web.middleware.Sentences",
 ]
 
 ROOT_URLCONF = "workbench.urls"
@@ -80,6 +84,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "workbench.web.context.theme",
             ],
         },
     },
@@ -118,8 +123,8 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
-WHITENOISE_USE_FINDERS = True
+WHITENOISE_USE_FINDERS = True  # files come straight from the apps: there is nothing to collect
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
 
 REDIS_URL = os.environ.get("REDIS_URL", "")

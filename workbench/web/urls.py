@@ -1,5 +1,12 @@
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from workbench.web import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("parts/", views.parts, name="parts"),
+    path("theme/", views.theme_set, name="theme_set"),
+    path("alive/", views.alive, name="alive"),
+]
