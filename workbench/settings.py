@@ -141,3 +141,11 @@ CELERY_TASK_ROUTES = {"workbench.evaluations.*": {"queue": "evaluations"}}
 TOPOLOGY_REPOSITORY = Path(os.environ.get("TOPOLOGY_REPOSITORY") or WORKBENCH_HOME / "topologies")
 WORKSPACES = WORKBENCH_HOME / "workspaces"
 RUNS_AT_ONCE = int(os.environ.get("WORKBENCH_RUNS_AT_ONCE", "64"))
+RUN_PROCESSES = int(os.environ.get("WORKBENCH_RUN_PROCESSES", "2"))  # the runs at once are shared out among them
+RUN_STALE_S = float(os.environ.get("WORKBENCH_RUN_STALE_S", "20"))  # no heartbeat for so long: its worker is gone
+RUN_ORPHAN_S = float(os.environ.get("WORKBENCH_RUN_ORPHAN_S", "10"))  # queued for so long with an empty queue: no ticket
+RUN_DRAIN_S = float(os.environ.get("WORKBENCH_RUN_DRAIN_S", "3"))  # what a warm shutdown gives the runs to end
+
+CELERY_BEAT_SCHEDULE = {
+    "runs-sweep": {"task": "workbench.experiments.tasks.runs_sweep_task", "schedule": 5.0, "options": {"expires": 60}},
+}
