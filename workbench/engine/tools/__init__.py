@@ -1,4 +1,4 @@
-"""What an agent may do. The contract: one `Tool` in a file of its own beside this one. Tools are denied unless listed."""
+"""What an agent may do. The contract: one `Tool` in a file of its own beside this one. What is not listed is denied."""
 
 from __future__ import annotations
 
