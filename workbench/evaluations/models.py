@@ -39,6 +39,11 @@ class Evaluation(models.Model):
     def get_absolute_url(self) -> str:
         return reverse("evaluation_detail", args=[self.pk])
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is more to come."""
+        return self.status in (self.Status.QUEUED, self.Status.RUNNING)
+
 
 class RunScore(models.Model):
     """The verdict on one run's prediction; `value` null: not scored, and `details["reason"]` says why."""
