@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from celery import shared_task
+from workbench.celery import app
 
 
-@shared_task  # type: ignore[untyped-decorator]
+@app.task  # type: ignore[untyped-decorator]
 def evaluation_run_task(evaluation_id: int) -> None:
     """Judge; harmless when delivered twice."""
     from workbench.evaluations.execution import evaluation_run  # loads evaluators: workers only
@@ -13,7 +13,7 @@ def evaluation_run_task(evaluation_id: int) -> None:
     evaluation_run(evaluation_id)
 
 
-@shared_task  # type: ignore[untyped-decorator]
+@app.task  # type: ignore[untyped-decorator]
 def experiment_evaluate_task(experiment_id: int) -> None:
     """Start the evaluations that an experiment asked for, after its last run; harmless when delivered twice."""
     from workbench.evaluations.services import experiment_evaluate
@@ -22,7 +22,7 @@ def experiment_evaluate_task(experiment_id: int) -> None:
     experiment_evaluate(Experiment.objects.get(pk=experiment_id))
 
 
-@shared_task  # type: ignore[untyped-decorator]
+@app.task  # type: ignore[untyped-decorator]
 def evaluations_sweep_task() -> None:
     """Take up evaluations whose worker or message was lost."""
     from workbench.evaluations.services import evaluations_sweep
