@@ -1,4 +1,4 @@
-"""Settings, all from the process environment, with defaults that run after a clone. `.env.example` names every variable."""
+"""Settings, all from the process environment, with defaults that run after a clone. `.env.example` names them all."""
 
 from __future__ import annotations
 
@@ -97,6 +97,7 @@ def database(url: str) -> dict[str, object]:
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": WORKBENCH_HOME / "workbench.sqlite3",
+            "TEST": {"NAME": WORKBENCH_HOME / "test.sqlite3"},  # a file, as in life: threads and processes share it
             "OPTIONS": {
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 20,

@@ -11,9 +11,10 @@ from django.views.decorators.http import require_GET, require_POST
 from workbench.web.context import THEME_COOKIE, THEMES
 
 YEAR = 365 * 24 * 3600
-STATUSES = (
-    "draft queued running waiting stopping succeeded finished failed limit_reached incomplete stopped lost".split()
-)
+STATUSES = [
+    *("draft", "queued", "running", "waiting", "stopping", "succeeded", "finished"),
+    *("failed", "limit_reached", "incomplete", "stopped", "lost"),
+]
 
 
 @require_GET
