@@ -1,0 +1,90 @@
+"""Conditions, nodes and edges in short words, for pictures, lists and the history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+Json = Any
+DEEPEST = 6
+
+
+def condition_words(when: Json, depth: int = 0) -> str:
+    """A condition as a short phrase; of one that makes no sense, only that it is a condition."""
+    if not isinstance(when, Mapping) or depth > DEEPEST:
+        return "if …"
+    if when.get("otherwise"):
+        return "otherwise"
+    if "status" in when:
+        return f"{when['status']}"
+    if "contains_any" in when:
+        return f"has {_several(when['contains_any'], ' or ')}"
+    if "contains_none" in when:
+        return f"has no {_several(when['contains_none'], ' or ')}"
+    if "matches" in when:
+        return f"matches /{when['matches']}/"
+    if "field" in when:
+        return _field_words(when)
+    for key, joint in (("all", " and "), ("any", " or ")):
+        if isinstance(when.get(key), list):
+            return joint.join(condition_words(part, depth + 1) for part in when[key])
+    if "not" in when:
+        return f"not ({condition_words(when['not'], depth + 1)})"
+    return "if …"
+
+
+def _field_words(when: Mapping[str, Json]) -> str:
+    field = str(when["field"])
+    if "exists" in when:
+        return f"{field} is {'there' if when['exists'] else 'missing'}"
+    if "in" in when:
+        return f"{field} is {_several(when['in'], ' or ')}"
+    for key, sign in (("equals", "is"), ("gt", ">"), ("lt", "<")):
+        if key in when:
+            return f"{field} {sign} {_plain(when[key])}"
+    return field
+
+
+def _several(values: Json, joint: str) -> str:
+    items = values if isinstance(values, list) else [values]
+    return joint.join(_plain(item) for item in items[:4]) + (" …" if len(items) > 4 else "")
+
+
+def _plain(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)[:60]
+
+
+def edge_words(edge: Mapping[str, Json], fired: int = 0) -> str:
+    """What a reader must know of an edge: when it fires, how often at most, and how often it has."""
+    parts = [condition_words(edge["when"])] if edge.get("when") is not None else []
+    most = edge.get("max")
+    if most is not None:
+        parts.append(f"{fired} of {_plain(most)}" if fired else f"max {_plain(most)}")
+    elif fired > 1:
+        parts.append(f"{fired}×")
+    return " · ".join(parts)
+
+
+def model_words(model: Json) -> str:
+    """A model's name without its provider."""
+    return model.partition("/")[2] or model if isinstance(model, str) else ""
+
+
+def node_words(node: Mapping[str, Json], identity: str) -> str:
+    """The small line of a node: which agent and model, which mode, which text."""
+    kind = node.get("type")
+    if kind == "agent":
+        agent = node.get("agent")
+        named = agent if isinstance(agent, str) and agent != identity else ""
+        return " · ".join(part for part in (named, model_words(node.get("model"))) if part)
+    if kind == "router":
+        return "by rules" if node.get("mode") == "rules" else model_words(node.get("model"))
+    if kind == "vote":
+        by = node.get("by", "majority")
+        return f"best {by.get('field')}" if isinstance(by, Mapping) else f"by {_plain(by)}"
+    if kind == "literal":
+        return " ".join(str(node.get("content", "")).split())[:80]
+    if kind == "passthrough":
+        return "all messages" if node.get("all") else ""
+    return ""
