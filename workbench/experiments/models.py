@@ -1,4 +1,4 @@
-"""Experiments, their configurations, and runs with their events. The row of a run is the truth; a Celery task is its ticket."""
+"""Experiments, their configurations, runs and events. The row of a run is the truth, a Celery task is its ticket."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Configuration(models.Model):
 
 
 class Run(models.Model):
-    """One execution of one plan on one instance (one repetition), or on a typed input when it belongs to no experiment."""
+    """One execution of one plan on one instance (one repetition), or, outside experiments, on a typed input."""
 
     class Status(models.TextChoices):
         QUEUED = "queued"
@@ -152,7 +152,7 @@ class Run(models.Model):
 
 class RunEvent(models.Model):
     """One thing that happened in a run; append-only. `data` is the event as JSON text in ASCII (`workbench.event/1`),
-    so that any database keeps every character. The columns before it repeat what pages add up, so that nothing is parsed.
+    so that any database keeps every character. The columns before it repeat what pages add up: nothing is parsed.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")

@@ -1,0 +1,162 @@
+"""What an experiment would do, before it does it: the plan of each configuration, and all that stands in its way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from workbench.catalog.services import DatabaseCatalogue
+from workbench.datasets.models import Instance
+from workbench.engine.errors import InvalidDocument, PluginError, Problem, WorkbenchError
+from workbench.engine.evaluation import EVALUATORS
+from workbench.engine.planning import RunPlan, plan_topology
+from workbench.engine.plugins import nearest
+from workbench.engine.pricing import has_price
+from workbench.engine.providers import PROVIDERS
+from workbench.engine.validation import check_topology
+from workbench.experiments.models import Configuration, Experiment
+from workbench.experiments.spec import shape_problems
+from workbench.topologies.services import stored_topology
+
+MOST_RUNS = 100_000
+
+
+class Planned(NamedTuple):
+    """A configuration with its plan; `plan` is None where the problems say why there is none."""
+
+    configuration: Configuration
+    commit: str
+    blob: str
+    plan: RunPlan | None
+    problems: list[Problem]
+
+
+class Draft:
+    """An experiment, looked at before its start. Everything is worked out once, when asked for."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+
+    @cached_property
+    def configurations(self) -> list[Planned]:
+        """Every configuration with its plan, in order."""
+        catalogue = DatabaseCatalogue()
+        return [
+            configuration_plan(configuration, self.experiment.limits, catalogue)
+            for configuration in self.experiment.configurations.all()
+        ]
+
+    @cached_property
+    def instances(self) -> list[Instance]:
+        """The chosen instances, in the dataset's order, without their texts."""
+        rows = self.experiment.dataset_version.instances.only("pk", "key", "position", "version")
+        keys = self.experiment.instance_keys
+        return list(rows if keys is None else rows.filter(key__in=keys))
+
+    @property
+    def runs(self) -> int:
+        """How many runs there will be."""
+        return len(self.configurations) * len(self.instances) * self.experiment.repetitions
+
+    @cached_property
+    def problems(self) -> list[Problem]:
+        """Everything that is wrong, errors first."""
+        found = [problem for planned in self.configurations for problem in planned.problems]
+        found += self._size_problems() + self._instance_problems() + evaluator_problems(self.experiment.evaluators)
+        return sorted(found, key=lambda problem: problem.severity)
+
+    def _size_problems(self) -> list[Problem]:
+        if not self.configurations:
+            return [error("configurations", "/configurations", "Choose at least one topology.")]
+        twins = {
+            (it.configuration.topology, json.dumps(it.configuration.overrides, sort_keys=True))
+            for it in self.configurations
+        }
+        found = []
+        if len(twins) < len(self.configurations):
+            sentence = "Two configurations are the same: comparing them shows only chance."
+            found.append(Problem("warning", "same_configuration", "/configurations", sentence))
+        if self.runs > MOST_RUNS:
+            sentence = f"{self.runs:,} runs are more than one experiment may have ({MOST_RUNS:,})."
+            found.append(error("too_many_runs", "/repetitions", sentence, "Choose fewer instances or repetitions."))
+        return found
+
+    def _instance_problems(self) -> list[Problem]:
+        keys = self.experiment.instance_keys
+        version = self.experiment.dataset_version
+        known = {instance.key for instance in self.instances}
+        missing = [key for key in keys or [] if key not in known]
+        found = [error("unknown_instance", "/instances", f"{version} has no instance {key!r}.") for key in missing[:20]]
+        if len(missing) > 20:
+            found.append(error("unknown_instance", "/instances", f"{len(missing) - 20} more instances are not there."))
+        if not self.instances and not missing:
+            found.append(error("no_instances", "/instances", f"No instance of {version} is chosen."))
+        return found
+
+
+def error(code: str, path: str, message: str, hint: str = "") -> Problem:
+    return Problem("error", code, path, message, hint)
+
+
+def configuration_plan(configuration: Configuration, limits: dict[str, Any], catalogue: DatabaseCatalogue) -> Planned:
+    """The plan of a configuration, or the problems that it has; each begins with the configuration's label."""
+    path = f"/configurations/{configuration.position}"
+    try:
+        stored = stored_topology(configuration.topology, configuration.commit or None)
+    except WorkbenchError as failure:
+        return Planned(configuration, "", "", None, [error("unknown_topology", f"{path}/topology", str(failure))])
+    checked = check_topology(stored.text, catalogue)
+    plan, problems = None, list(checked.problems)
+    if checked.spec is not None:
+        try:
+            plan = plan_topology(checked.spec, catalogue, overrides=configuration.overrides, limits=limits)
+        except InvalidDocument as failure:
+            problems += [problem for problem in failure.problems if problem not in problems]
+        except WorkbenchError as failure:
+            problems.append(error(failure.code, "", str(failure)))
+    if plan is not None:
+        problems += model_problems(plan)
+    named = [
+        problem._replace(path=path + problem.path, message=f"{configuration.label}: {problem.message}")
+        for problem in problems
+    ]
+    return Planned(configuration, stored.commit, stored.blob, plan, named)
+
+
+def model_problems(plan: RunPlan) -> list[Problem]:
+    """Models whose provider does not exist, and money limits that could never strike."""
+    found = []
+    for model in sorted(plan.models()):
+        provider, _, name = model.partition("/")
+        if provider not in PROVIDERS.names():
+            hint = f"There is {', '.join(PROVIDERS.names())}."
+            sentence = f"No provider is called {provider!r} (model {model}).{nearest(provider, PROVIDERS.names())}"
+            found.append(error("unknown_provider", "/overrides/model", sentence, hint))
+        elif plan.limits.cost_usd is not None and not has_price(provider, name, PROVIDERS.get(provider).free):
+            sentence = f"There is a limit on money, but no price for {model}: it could never strike."
+            found.append(error("unpriced", "/overrides/model", sentence, "Set a limit on tokens instead."))
+    return found
+
+
+def evaluator_problems(chosen: Sequence[dict[str, Any]]) -> list[Problem]:
+    """Evaluators that don't exist, options they don't have, and what they need and don't find here."""
+    found: list[Problem] = []
+    for number, choice in enumerate(chosen):
+        name, path = str(choice["name"]), f"/evaluators/{number}"
+        try:
+            evaluator = EVALUATORS.get(name)
+            missing = evaluator(evaluator.Options.model_validate(choice.get("options", {}))).requirements()
+        except PluginError as failure:
+            found.append(error("unknown_evaluator", f"{path}/name", str(failure)))
+        except ValidationError as failure:
+            found += [
+                problem._replace(path=f"{path}/options{problem.path}", message=f"Evaluator {name}: {problem.message}")
+                for problem in shape_problems(failure)
+            ]
+        else:
+            found += [error("requirement", path, f"Evaluator {name}: {sentence}") for sentence in missing]
+    return found

@@ -1,0 +1,156 @@
+"""Executes one run, for workers and the command line: they load LangGraph through here, pages never do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from workbench.engine.errors import WorkbenchError
+from workbench.engine.planning import RunPlan
+from workbench.engine.providers import Providers
+from workbench.engine.runtime import RunInput, RunResult, run_plan
+from workbench.experiments import lifecycle
+from workbench.experiments.journal import DatabaseJournal, Past, journal_past
+from workbench.experiments.models import Plan, Run
+from workbench.experiments.recorded import worth_keeping
+from workbench.experiments.sweeping import experiment_close
+from workbench.experiments.text import storable
+from workbench.experiments.writer import Fenced, Held, JournalLost, Writer
+
+logger = logging.getLogger(__name__)
+
+
+class Prepared(NamedTuple):
+    """All that an attempt needs, read from the database before the loop gets it."""
+
+    run: Run
+    plan: RunPlan
+    given: RunInput
+    workspace: Path
+    recorded: Sequence[Any]
+    past: Past
+
+
+class Outcome(NamedTuple):
+    """How an attempt ended. `result` is missing where the engine did not come to one."""
+
+    status: str
+    reason: str
+    code: str
+    result: RunResult | None = None
+
+
+def run_prepare(run: Run) -> Prepared:
+    """Read plan, input and earlier attempts of a claimed run, and fill its workspace. Not for the loop."""
+    plan = stored_plan(run.plan_id)
+    events, past = journal_past(run)
+    return Prepared(run, plan, run_input(run), workspace_make(run), worth_keeping(events, plan), past)
+
+
+@lru_cache(maxsize=64)
+def stored_plan(plan_id: int) -> RunPlan:
+    """A plan; the runs of a configuration share it."""
+    return RunPlan.model_validate(Plan.objects.get(pk=plan_id).data)
+
+
+def run_input(run: Run) -> RunInput:
+    """What the run is asked. References stay behind: no agent may see them."""
+    if run.instance is None:
+        return RunInput(problem=run.input)
+    it = run.instance
+    return RunInput(problem=it.problem, id=it.key, metadata=it.metadata, files=it.files)
+
+
+def workspace_make(run: Run) -> Path:
+    """The run's own folder; the first attempt puts the instance's files there."""
+    root = Path(settings.WORKSPACES) / str(run.pk)
+    if root.exists():
+        return root
+    root.mkdir(parents=True)
+    for name, text in (run.instance.files if run.instance else {}).items():
+        path = (root / name).resolve()
+        if not path.is_relative_to(root.resolve()):
+            raise WorkbenchError(f"The instance's file {name!r} would lie outside the run's workspace.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="surrogatepass")
+    return root
+
+
+async def run_execute(
+    prepared: Prepared, *, providers: Providers, writer: Writer, stop: asyncio.Event
+) -> Outcome | None:
+    """Run a claimed run to its end and write that down; None when the run was somebody else's by then.
+
+    Cancelling it puts the run back into the queue: what it has done is in the journal.
+    """
+    run = prepared.run
+    held = Held(run.pk, run.attempt, run.owner)
+    journal = DatabaseJournal(writer, held, prepared.recorded, prepared.past)
+    try:
+        outcome = await run_outcome(prepared, providers, journal, stop)
+    except asyncio.CancelledError:
+        await writer.call(lambda: lifecycle.run_release(run))
+        raise
+    if journal.lost is not None:
+        logger.info("Run %s, attempt %s: %s", run.pk, run.attempt, journal.lost)
+        return None
+    await writer.call(lambda: run_finish(run, outcome, journal.seconds))
+    workspace_tidy(prepared.workspace)
+    return outcome
+
+
+async def run_outcome(
+    prepared: Prepared, providers: Providers, journal: DatabaseJournal, stop: asyncio.Event
+) -> Outcome:
+    """What the engine makes of it. A bug ends the run too, with its traceback in the log."""
+    run = prepared.run
+    try:
+        result = await run_plan(
+            prepared.plan,
+            prepared.given,
+            providers=providers,
+            journal=journal,
+            workspace=prepared.workspace,
+            stop=stop,
+            run_id=str(run.pk),
+            repetition=run.repetition,
+        )
+    except (Fenced, JournalLost):
+        return Outcome("", "", "")
+    except WorkbenchError as error:
+        return Outcome(Run.Status.FAILED, str(error), error.code)
+    except Exception as error:
+        logger.exception("Run %s met a fault in the workbench.", run.pk)
+        return Outcome(Run.Status.FAILED, f"A fault in the workbench: {error!r}", "fault")
+    return Outcome(result.status, result.reason, result.code, result)
+
+
+def run_finish(run: Run, outcome: Outcome, seconds: float) -> None:
+    """Write the end of a run, and its experiment's when this was the last."""
+    result = outcome.result
+    output = result.output if result else None
+    lifecycle.run_end(
+        run,
+        status=outcome.status,
+        reason=storable(outcome.reason),
+        code=outcome.code[:60],
+        output=None if output is None else storable(output),
+        outputs={node: storable(text) for node, text in result.outputs.items()} if result else {},
+        partial=bool(result and result.partial),
+        seconds=seconds,
+    )
+    if run.experiment_id is not None:
+        experiment_close(run.experiment_id)
+
+
+def workspace_tidy(workspace: Path) -> None:
+    """An empty folder tells nobody anything."""
+    with contextlib.suppress(OSError):
+        workspace.rmdir()

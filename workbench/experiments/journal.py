@@ -1,0 +1,89 @@
+"""The journal of a run in the database: what is told, what is spent, and what a later attempt takes results from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from workbench.engine.events import EVENT, ModelCalled, ToolCalled, VisitEnded
+from workbench.experiments.models import Run, RunEvent
+from workbench.experiments.totals import Totals
+from workbench.experiments.writer import Fenced, Held, JournalLost, Writer
+
+
+class Past(NamedTuple):
+    """What earlier attempts left: the number of the last event, and what has been spent."""
+
+    sequence: int
+    totals: Totals
+
+
+class DatabaseJournal:
+    """The journal of one attempt of a run."""
+
+    def __init__(self, writer: Writer, held: Held, recorded: Sequence[Any], past: Past) -> None:
+        self.recorded = recorded
+        self.lost: Exception | None = None
+        self._writer, self._held = writer, held
+        self._sequence, self._totals = past.sequence, past.totals
+
+    @property
+    def seconds(self) -> float:
+        """Working time over all attempts."""
+        return self._totals.seconds
+
+    async def append(self, event: Any) -> None:
+        """Returns when the event is durable. Once one was refused, all are: `lost` says why."""
+        if self.lost is not None:
+            raise self.lost
+        try:
+            await self._append(event)
+        except (Fenced, JournalLost) as error:
+            self.lost = error
+            raise
+
+    async def _append(self, event: Any) -> None:
+        self._sequence += 1
+        self._totals.add(event)
+        row = event_row(event, self._held, self._sequence)
+        await self._writer.append(self._held, row, self._totals.row(connection))
+
+
+def event_row(event: Any, held: Held, sequence: int) -> tuple[Any, ...]:
+    """The event as the table holds it."""
+    status = fired = ""
+    seconds = tokens_in = tokens_out = None
+    if isinstance(event, ModelCalled | ToolCalled | VisitEnded):
+        status, seconds = event.status, event.seconds
+    if isinstance(event, ModelCalled):
+        tokens_in, tokens_out = event.input_tokens, event.output_tokens
+    if isinstance(event, VisitEnded):
+        fired = ",".join(map(str, event.fired))
+    return (
+        held.run_id, sequence, held.attempt, event.kind, getattr(event, "node", ""), getattr(event, "visit", 0),
+        event.at, status[:60], fired, seconds, tokens_in, tokens_out, event_text(event),
+    )  # fmt: skip
+
+
+def event_text(event: Any) -> str:
+    """The event as JSON in ASCII: NUL and half surrogate pairs are escapes, which every database can keep."""
+    return json.dumps(event.model_dump(), ensure_ascii=True, default=str, separators=(",", ":"))
+
+
+def event_read(text: str) -> Any:
+    """The event, as it was before `event_text`."""
+    return EVENT.validate_python(json.loads(text))
+
+
+def journal_past(run: Run) -> tuple[list[Any], Past]:
+    """The events of earlier attempts, and what they add up to."""
+    rows = RunEvent.objects.filter(run=run).order_by("sequence").values_list("sequence", "data")
+    past, events = Past(0, Totals(seconds_before=run.seconds)), []
+    for sequence, data in rows.iterator(chunk_size=500):
+        events.append(event_read(data))
+        past.totals.add(events[-1])
+        past = past._replace(sequence=sequence)
+    return events, past

@@ -1,0 +1,130 @@
+"""The states of a run's row. Every passage is one conditional update, so that two who want it can't both have it.
+
+queued → running (claimed by a worker) → ended, or back: a worker that went away loses its runs to the queue.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Min
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from workbench.experiments.models import Experiment, Run
+
+MOST_ATTEMPTS = 10
+"""A run that takes its worker with it each time must not do so for ever."""
+
+GONE = "The worker that ran it went away."
+
+
+def owner_name() -> str:
+    """A name for this start of this process: a process id alone comes again."""
+    return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(6)}"
+
+
+def run_claim(run_id: int, owner: str) -> Run | None:
+    """Take a queued run; None when it is not to be had (any more)."""
+    now = timezone.now()
+    taken = Run.objects.filter(pk=run_id, status=Run.Status.QUEUED).update(
+        status=Run.Status.RUNNING,
+        attempt=F("attempt") + 1,
+        owner=owner,
+        heartbeat_at=now,
+        started_at=Coalesce(F("started_at"), now),
+        ended_at=None,
+        reason="",
+        code="",
+    )
+    return Run.objects.select_related("instance").get(pk=run_id) if taken else None
+
+
+def runs_beat(owner: str, run_ids: list[int]) -> set[int]:
+    """Say that these runs are alive; the answer is those that are to stop."""
+    held = Run.objects.filter(pk__in=run_ids, owner=owner, status__in=Run.HELD)
+    held.update(heartbeat_at=timezone.now())
+    return set(held.filter(status=Run.Status.STOPPING).values_list("pk", flat=True))
+
+
+def held_by(run: Run) -> Any:
+    """The row, as long as it still belongs to this attempt: what every write of a run starts from."""
+    return Run.objects.filter(pk=run.pk, attempt=run.attempt, owner=run.owner, status__in=Run.HELD)
+
+
+def run_end(run: Run, **fields: Any) -> bool:
+    """Write the end of an attempt; False when the run is somebody else's by now."""
+    return bool(held_by(run).update(owner="", ended_at=timezone.now(), **fields))
+
+
+def run_release(run: Run) -> bool:
+    """Put a run back into the queue, whole journal and all; one that was asked to stop is stopped instead."""
+    stopped = held_by(run).filter(status=Run.Status.STOPPING)
+    if stopped.update(status=Run.Status.STOPPED, owner="", ended_at=timezone.now(), reason="Stopped."):
+        return False
+    return bool(held_by(run).update(status=Run.Status.QUEUED, owner="", queued_at=timezone.now()))
+
+
+class Settled(NamedTuple):
+    """What became of an experiment that has no open run left."""
+
+    status: str
+    changed: bool
+
+
+def experiment_settle(experiment_id: int) -> Settled | None:
+    """Once no run is open: running → finished, stopping → stopped; one caller sees `changed`. None: not over."""
+    if Run.objects.filter(experiment=experiment_id, status__in=Run.OPEN).exists():
+        return None
+    status = Experiment.Status
+    for before, after in ((status.RUNNING, status.FINISHED), (status.STOPPING, status.STOPPED)):
+        if Experiment.objects.filter(pk=experiment_id, status=before).update(status=after, ended_at=timezone.now()):
+            return Settled(after, True)
+    return Settled("", False)
+
+
+class Swept(NamedTuple):
+    """What a sweep found: runs back in the queue, and experiments that something happened to."""
+
+    requeued: list[int]
+    experiments: set[int]
+
+
+def stale_before(now: datetime) -> datetime:
+    """Heartbeats older than this belong to a worker that is no more."""
+    return now - timedelta(seconds=settings.RUN_STALE_S)
+
+
+def runs_sweep() -> Swept:
+    """Runs whose worker went away: stopping → stopped, running → lost → queued again (outside experiments: lost)."""
+    now = timezone.now()
+    stale = Run.objects.filter(heartbeat_at__lt=stale_before(now))
+    with transaction.atomic():
+        touched = set(stale.filter(status__in=Run.HELD).values_list("experiment_id", flat=True)) - {None}
+        stale.filter(status=Run.Status.STOPPING).update(
+            status=Run.Status.STOPPED, owner="", ended_at=now, reason=f"Stopped. {GONE}"
+        )
+        stale.filter(status=Run.Status.RUNNING).update(status=Run.Status.LOST, owner="", reason=GONE, code="lost")
+        lost = Run.objects.filter(status=Run.Status.LOST, experiment__isnull=False)
+        lost.filter(attempt__gte=MOST_ATTEMPTS).update(
+            status=Run.Status.FAILED, ended_at=now, reason=f"{GONE} {MOST_ATTEMPTS} workers have died of this run."
+        )
+        lost.exclude(experiment__status=Experiment.Status.RUNNING).update(status=Run.Status.STOPPED, ended_at=now)
+        requeued = list(lost.values_list("pk", flat=True))
+        Run.objects.filter(pk__in=requeued).update(status=Run.Status.QUEUED, queued_at=now)
+    return Swept(requeued, touched)
+
+
+def runs_waiting_long() -> dict[int, int]:
+    """Experiments with runs that have been in the queue for a while → their first such run."""
+    before = timezone.now() - timedelta(seconds=settings.RUN_ORPHAN_S)
+    waiting = Run.objects.filter(
+        status=Run.Status.QUEUED, queued_at__lt=before, experiment__status=Experiment.Status.RUNNING
+    )
+    return dict(waiting.order_by().values_list("experiment_id").annotate(Min("pk")))

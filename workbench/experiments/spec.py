@@ -1,0 +1,80 @@
+"""What an experiment file says: `{"name", "question", "dataset", "configurations", …}`, unknown keys refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints, ValidationError
+
+from workbench.engine.documents import read_json
+from workbench.engine.errors import InvalidDocument, Problem, has_errors
+from workbench.engine.spec import Limits, ModelName, Name, Params, Spec
+
+MOST_REPETITIONS = 1000
+
+Label = Annotated[str, StringConstraints(max_length=200)]
+
+
+class Overrides(Spec):
+    """What a configuration changes in its topology: the model of every agent, parameters, variables."""
+
+    model: ModelName | None = None
+    params: Params = Params()
+    vars: dict[str, Any] = {}
+
+    def stored(self) -> dict[str, Any]:
+        """Only what was said."""
+        found = self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+        return {key: value for key, value in found.items() if value != {}}
+
+
+class ConfigurationSpec(Spec):
+    """A topology, by name, with what is changed in it."""
+
+    topology: Name
+    label: Label = ""
+    overrides: Overrides = Overrides()
+
+
+class EvaluatorChoice(Spec):
+    """An evaluator that judges when all runs have ended, with its options."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=60)]
+    options: dict[str, Any] = {}
+
+
+class ExperimentSpec(Spec):
+    """Configurations × instances × repetitions under one question. `instances` null: all of the dataset's."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    question: Annotated[str, StringConstraints(max_length=10_000)] = ""
+    dataset: Annotated[str, StringConstraints(min_length=1, max_length=120)]
+    instances: tuple[str, ...] | None = None
+    configurations: tuple[ConfigurationSpec, ...] = Field(min_length=1, max_length=200)
+    repetitions: int = Field(1, ge=1, le=MOST_REPETITIONS)
+    limits: Limits = Limits()
+    evaluators: tuple[EvaluatorChoice, ...] = ()
+
+
+def experiment_read(text: str | bytes) -> ExperimentSpec:
+    """The experiment that a file describes. Raises `InvalidDocument` with everything wrong in it."""
+    read = read_json(text)
+    if has_errors(read.problems):
+        raise InvalidDocument(read.problems)
+    try:
+        return ExperimentSpec.model_validate(read.data)
+    except ValidationError as error:
+        raise InvalidDocument(shape_problems(error)) from error
+
+
+def shape_problems(error: ValidationError) -> list[Problem]:
+    """What pydantic found, as problems."""
+    return [
+        Problem("error", "shape", "".join(f"/{part}" for part in found["loc"]), f"{place(found['loc'])}{found['msg']}.")
+        for found in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+
+
+def place(path: tuple[int | str, ...]) -> str:
+    """`configurations 1 topology: `, for people."""
+    return f"{' '.join(str(part + 1) if isinstance(part, int) else part for part in path)}: " if path else ""

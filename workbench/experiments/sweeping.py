@@ -1,0 +1,40 @@
+"""What keeps experiments going: tickets sent in turns, lost runs brought back, the end told to who waits for it."""
+
+from __future__ import annotations
+
+from workbench.experiments import lifecycle, tickets
+from workbench.experiments.models import Experiment, Run
+
+CHUNK = 100
+
+
+def runs_dispatch(experiment_id: int, after: int = 0) -> None:
+    """Tickets for the next hundred queued runs; another message behind them fetches the rest."""
+    queued = Run.objects.filter(experiment=experiment_id, status=Run.Status.QUEUED, pk__gt=after).order_by("pk")
+    ids = list(queued.values_list("pk", flat=True)[: CHUNK + 1])
+    messages: list[tickets.Message] = [(tickets.RUN, (pk,)) for pk in ids[:CHUNK]]
+    if len(ids) > CHUNK:
+        messages.append((tickets.DISPATCH, (experiment_id, ids[CHUNK - 1])))
+    tickets.send(messages)
+
+
+def experiment_close(experiment_id: int) -> None:
+    """End an experiment that has no open run left, once, and have it judged when it ran to its end.
+
+    A message that gets lost here is sent again by the evaluations' own sweep.
+    """
+    settled = lifecycle.experiment_settle(experiment_id)
+    if settled is not None and settled.changed and settled.status == Experiment.Status.FINISHED:
+        tickets.send_or_log([(tickets.EVALUATE, (experiment_id,))])
+
+
+def sweep() -> None:
+    """Find runs without a worker, queued runs without a ticket, experiments without an open run."""
+    requeued = lifecycle.runs_sweep().requeued
+    if requeued:
+        tickets.send_or_log([(tickets.RUN, (pk,)) for pk in requeued])
+    elif (waiting := lifecycle.runs_waiting_long()) and tickets.queue_length() == 0:
+        tickets.send_or_log([(tickets.DISPATCH, (experiment, first - 1)) for experiment, first in waiting.items()])
+    active = Experiment.objects.filter(status__in=(Experiment.Status.RUNNING, Experiment.Status.STOPPING))
+    for experiment_id in active.values_list("pk", flat=True):
+        experiment_close(experiment_id)

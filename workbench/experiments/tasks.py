@@ -1,0 +1,59 @@
+"""Celery's way in: run tickets, their dispatcher, the sweep. Each only finds the row and passes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
+
+
+@shared_task
+def run_execute_task(run_id: int) -> None:
+    """A run's ticket: wait for a slot of this process, take the run, hand it to the loop."""
+    from workbench.experiments.worker import current  # loads LangGraph: workers only
+
+    current().take(run_id)
+
+
+@shared_task
+def runs_dispatch_task(experiment_id: int, after: int = 0) -> None:
+    """Send the tickets of an experiment, a hundred at a time, so that experiments take turns in the queue."""
+    from workbench.experiments.sweeping import runs_dispatch
+
+    runs_dispatch(experiment_id, after)
+
+
+@shared_task
+def runs_sweep_task() -> None:
+    """Bring back what a dead worker or a lost ticket has left behind."""
+    from workbench.experiments.sweeping import sweep
+
+    sweep()
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def worker_start(sender: Any, **_: Any) -> None:
+    """A worker of the runs' queue is warm before its first ticket, and sweeps from its start."""
+    if "runs" in sender.app.amqp.queues.consume_from:
+        from workbench.experiments.worker import current
+
+        current()
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
+def worker_drain(**_: Any) -> None:
+    """A warm shutdown begins: take no more."""
+    from workbench.experiments.worker import started
+
+    if (worker := started()) is not None:
+        worker.drain()
+
+
+@worker_shutdown.connect  # type: ignore[untyped-decorator]
+def worker_end(**_: Any) -> None:
+    """The last tickets are dealt with: end the runs or give them back."""
+    from workbench.experiments.worker import started
+
+    if (worker := started()) is not None:
+        worker.close()

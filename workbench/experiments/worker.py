@@ -1,0 +1,196 @@
+"""A worker process: one event loop that holds many runs, a heartbeat for all of them, and a drain at its end.
+
+A ticket waits for a slot in Celery's thread, claims the row and hands the run to the loop. The row is claimed by a name
+that no other start of a process has. What a killed worker held is swept back into the queue by whoever still lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import Error, connection
+
+from workbench.engine.errors import WorkbenchError
+from workbench.engine.providers import Providers
+from workbench.experiments import lifecycle, sweeping, tickets
+from workbench.experiments.execution import Outcome, Prepared, run_execute, run_finish, run_prepare
+from workbench.experiments.models import Run
+from workbench.experiments.writer import Writer
+
+logger = logging.getLogger(__name__)
+
+BEAT_S = 1.0
+SWEEP_S = 5.0
+CANCEL_S = 10.0
+"""How long cancelled runs may take to write that they are back in the queue."""
+
+
+@dataclass
+class Going:
+    """A run on the loop."""
+
+    task: asyncio.Task[Outcome | None]
+    stop: asyncio.Event
+
+
+class Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="runs", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Start it there; the answer is a future of this side."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def close(self) -> None:
+        """End it; nothing may be going on there."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(5)
+
+
+class Worker:
+    """This process's share of the runs at once."""
+
+    def __init__(self, slots: int) -> None:
+        self.owner = lifecycle.owner_name()
+        self.going: dict[int, Going] = {}
+        self._slots = threading.Semaphore(slots)
+        self._draining = threading.Event()
+        self._ended = threading.Event()
+        self._writer = Writer()
+        self._loop = Loop()
+        self._providers = Providers(os.environ)
+        self._beats = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+        self._beats.start()
+
+    def take(self, run_id: int) -> None:
+        """Claim a run once there is a slot and start it. At a shutdown nothing is taken: the row stays queued."""
+        if not self._slot():
+            return
+        try:
+            prepared = self._claim(run_id)
+            if prepared is None:
+                self._slots.release()
+                return
+        except BaseException:
+            self._slots.release()
+            raise
+        self._loop.submit(self._run(prepared))
+
+    def _slot(self) -> bool:
+        while not self._draining.is_set():
+            if self._slots.acquire(timeout=0.2):
+                return True
+        return False
+
+    def _claim(self, run_id: int) -> Prepared | None:
+        """The claimed run with all it needs; one that can't be prepared has failed."""
+        run = lifecycle.run_claim(run_id, self.owner)
+        if run is None:
+            return None
+        try:
+            return run_prepare(run)
+        except WorkbenchError as error:
+            outcome = Outcome(Run.Status.FAILED, str(error), error.code)
+        except Exception as error:
+            logger.exception("Run %s could not be prepared.", run.pk)
+            outcome = Outcome(Run.Status.FAILED, f"A fault in the workbench: {error!r}", "fault")
+        run_finish(run, outcome, run.seconds)
+        return None
+
+    async def _run(self, prepared: Prepared) -> None:
+        run, stop = prepared.run, asyncio.Event()
+        execute = run_execute(prepared, providers=self._providers, writer=self._writer, stop=stop)
+        task = asyncio.ensure_future(execute)
+        self.going[run.pk] = Going(task, stop)
+        try:
+            await asyncio.wait([task])
+            if not task.cancelled() and (error := task.exception()) is not None:
+                logger.error("Run %s is left to the sweep.", run.pk, exc_info=error)
+        finally:
+            self.going.pop(run.pk, None)
+            self._slots.release()
+
+    def _beat(self) -> None:
+        """Every second: say that the runs live, hear which are to stop. Every few seconds: sweep.
+
+        The sweep is here too, beside Celery beat's: its message would wait behind tickets that wait for a slot.
+        """
+        swept = time.monotonic()
+        while not self._ended.wait(BEAT_S):
+            try:
+                self._beat_once()
+                if time.monotonic() - swept > SWEEP_S:
+                    swept = time.monotonic()
+                    sweeping.sweep()
+            except Error:
+                logger.warning("The heartbeat could not be written.", exc_info=True)
+                connection.close()
+            except Exception:
+                logger.exception("The heartbeat met a fault.")
+        connection.close()
+
+    def _beat_once(self) -> None:
+        held = list(self.going)
+        for run_id in lifecycle.runs_beat(self.owner, held) if held else ():
+            if (going := self.going.get(run_id)) is not None:
+                self._loop.loop.call_soon_threadsafe(going.stop.set)
+
+    def drain(self) -> None:
+        """Take no more."""
+        self._draining.set()
+
+    def close(self) -> None:
+        """Give the runs a moment to end, put the others back into the queue, and end everything here."""
+        self._draining.set()
+        self._wait(settings.RUN_DRAIN_S)
+        back = list(self.going)
+        for going in list(self.going.values()):
+            self._loop.loop.call_soon_threadsafe(going.task.cancel)
+        self._wait(CANCEL_S)
+        self._close_providers()
+        self._ended.set()
+        self._writer.close()
+        self._loop.close()
+        if back:
+            tickets.send_or_log([(tickets.RUN, (run_id,)) for run_id in back])
+
+    def _close_providers(self) -> None:
+        try:
+            self._loop.submit(self._providers.close()).result(5)
+        except Exception:
+            logger.exception("The providers did not close.")
+
+    def _wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while self.going and time.monotonic() < end:
+            time.sleep(0.05)
+
+
+_worker: Worker | None = None
+_lock = threading.Lock()
+
+
+def current() -> Worker:
+    """This process's worker, made when first asked for."""
+    global _worker
+    with _lock:
+        if _worker is None:
+            _worker = Worker(max(1, -(-settings.RUNS_AT_ONCE // settings.RUN_PROCESSES)))
+        return _worker
+
+
+def started() -> Worker | None:
+    """This process's worker, if there is one."""
+    return _worker

@@ -1,0 +1,207 @@
+"""One thread per process writes what its runs report: whatever has queued, at once, no timer.
+
+A write is acknowledged when it is committed, so that nothing that depends on a lost result has started. Every batch
+first renews the runs' totals where the rows still belong to their attempts: no row, no events, and the run is `Fenced`.
+The statements are plain SQL: a thousand runs write twelve thousand rows, and the ORM's share would be the larger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db import Error, connection, transaction
+
+from workbench.experiments.models import Run, RunEvent
+from workbench.experiments.totals import Totals
+
+logger = logging.getLogger(__name__)
+
+BATCH = 64
+PATIENCE_S = (0.1, 0.5, 2.0, 5.0)
+"""How long to wait before each further try when the database can't be written (a restart, a full disk)."""
+
+EVENT_COLUMNS = (
+    "run_id", "sequence", "attempt", "kind", "node", "visit", "at", "status", "fired", "seconds", "input_tokens",
+    "output_tokens", "data",
+)  # fmt: skip
+INSERT = (
+    f"INSERT INTO {RunEvent._meta.db_table} ({', '.join(EVENT_COLUMNS)}) "
+    f"VALUES ({', '.join(['%s'] * len(EVENT_COLUMNS))}) ON CONFLICT (run_id, sequence) DO NOTHING"
+)
+RENEW = (
+    f"UPDATE {Run._meta.db_table} SET {', '.join(f'{name} = %s' for name in Totals.COLUMNS)} "
+    "WHERE id = %s AND attempt = %s AND owner = %s AND status IN ('running', 'stopping')"
+)
+
+
+class Fenced(Exception):
+    """The run belongs to another attempt by now: this one ends without a word."""
+
+    def __str__(self) -> str:
+        return "another attempt has taken it over"
+
+
+class JournalLost(Exception):
+    """The database can't be written: the run is left to whoever sweeps."""
+
+
+class Held(NamedTuple):
+    """By what a writer shows that the run is still its own."""
+
+    run_id: int
+    attempt: int
+    owner: str
+
+
+@dataclass
+class Write:
+    """One event on its way; `done` belongs to `loop`."""
+
+    held: Held
+    row: tuple[Any, ...]
+    totals: tuple[Any, ...]
+    done: asyncio.Future[None]
+    loop: asyncio.AbstractEventLoop
+
+
+@dataclass
+class Job:
+    """Something else that is to happen on the writer's thread, after what was queued before it."""
+
+    work: Callable[[], Any]
+    done: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+
+
+class Writer:
+    """The one thread of a process that writes what its runs report."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Write | Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
+        self._thread.start()
+
+    async def append(self, held: Held, row: tuple[Any, ...], totals: tuple[Any, ...]) -> None:
+        """Returns when it is committed. Raises `Fenced` or `JournalLost`."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self._queue.put(Write(held, row, totals, done, loop))
+        await done
+
+    async def call(self, work: Callable[[], Any]) -> Any:
+        """Do `work` on the writer's thread, in its turn, with the patience that writes have."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Any] = loop.create_future()
+        self._queue.put(Job(work, done, loop))
+        return await done
+
+    def close(self) -> None:
+        """Write what has queued, then end."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        ahead: Job | None = None
+        going = True
+        while going:
+            batch, ahead, going = self._next()
+            if batch:
+                self._write(batch)
+            if ahead is not None:
+                self._do(ahead)
+        connection.close()
+
+    def _next(self) -> tuple[list[Write], Job | None, bool]:
+        """What has queued: writes up to the batch's size, or up to a job, or the end."""
+        item = self._queue.get()
+        batch: list[Write] = []
+        while isinstance(item, Write):
+            batch.append(item)
+            if len(batch) == BATCH:
+                return batch, None, True
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return batch, None, True
+        return batch, item, item is not None
+
+    def _write(self, batch: list[Write]) -> None:
+        try:
+            refused: set[Held] = patiently(lambda: commit(batch))
+        except Exception as error:
+            logger.exception("The journal can't be written.")
+            acknowledge(
+                [
+                    (write.done, write.loop, None, JournalLost(f"the journal can't be written: {error}"))
+                    for write in batch
+                ]
+            )
+            return
+        answers = [(write.done, write.loop, None, Fenced() if write.held in refused else None) for write in batch]
+        acknowledge(answers)
+
+    def _do(self, job: Job) -> None:
+        try:
+            result = patiently(job.work)
+        except Exception as error:
+            acknowledge([(job.done, job.loop, None, error)])
+        else:
+            acknowledge([(job.done, job.loop, result, None)])
+
+
+def patiently(work: Callable[[], Any]) -> Any:
+    """Do it, and again after a while when the database is away; the connection is made anew."""
+    for pause in PATIENCE_S:
+        try:
+            return work()
+        except Error:
+            logger.warning("The database could not be written; trying again in %s s.", pause, exc_info=True)
+            connection.close()
+            time.sleep(pause)
+    return work()
+
+
+def commit(batch: Sequence[Write]) -> set[Held]:
+    """Write a batch in one transaction. Those refused belong to an attempt that is no longer the run's."""
+    latest = {write.held: write.totals for write in batch}
+    refused: set[Held] = set()
+    with transaction.atomic(), connection.cursor() as cursor:
+        for held, totals in latest.items():
+            cursor.execute(RENEW, [*totals, *held])
+            if cursor.rowcount == 0:
+                refused.add(held)
+        rows = [write.row for write in batch if write.held not in refused]
+        if rows:
+            cursor.executemany(INSERT, rows)
+    return refused
+
+
+Answer = tuple["asyncio.Future[Any]", asyncio.AbstractEventLoop, Any, "Exception | None"]
+
+
+def acknowledge(answers: Sequence[Answer]) -> None:
+    """Wake those who wait, each loop once."""
+    for loop in {answer[1] for answer in answers}:
+        mine = [answer for answer in answers if answer[1] is loop]
+        try:
+            loop.call_soon_threadsafe(settle, mine)
+        except RuntimeError:
+            logger.info("A run's loop ended before its journal was acknowledged.")
+
+
+def settle(answers: Sequence[Answer]) -> None:
+    """On the loop: results and errors into their futures, but for those who no longer wait."""
+    for done, _loop, result, error in answers:
+        if done.done():
+            continue
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)
