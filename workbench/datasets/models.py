@@ -45,7 +45,7 @@ class DatasetVersion(models.Model):
 
 
 class Instance(models.Model):
-    """One problem. `references` are the accepted answers, never shown to agents; `files` (path → text) start a workspace."""
+    """One problem. `references` are the accepted answers, hidden from agents; `files`: path → text."""
 
     version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="instances")
     position = models.PositiveIntegerField()
