@@ -1,0 +1,319 @@
+"""What a node may use during a visit: render a prompt, ask a model, call a tool, within the limits of the run.
+
+Every call is written down as it ends, and taken from there when the run goes on after a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from workbench.engine.errors import LimitReached, NodeFailed, ProviderError, ToolError
+from workbench.engine.events import MessageData, ModelCalled, Noted, ToolCalled
+from workbench.engine.limits import Budget
+from workbench.engine.plugins import nearest
+from workbench.engine.pricing import call_cost
+from workbench.engine.providers import (
+    ChatMessage,
+    ModelReply,
+    ModelRequest,
+    Provider,
+    Providers,
+    ToolCall,
+    ToolSchema,
+    Usage,
+)
+from workbench.engine.templating import Inbox, InboxMessage, render
+from workbench.engine.tools import TOOLS
+
+Json = Any
+MAX_RESULT = 100_000
+
+
+class RetryPolicy(NamedTuple):
+    """How often a call that failed for a passing reason is made again, and how long is waited (seconds, doubling).
+    A server's Retry-After wins. Each attempt is a call of its own: written down, counted, paid from the limits."""
+
+    attempts: int = 4
+    first_wait: float = 1.0
+    longest_wait: float = 60.0
+
+    def wait(self, attempt: int, error: ProviderError) -> float:
+        if error.retry_after is not None:
+            return error.retry_after
+        return min(self.first_wait * 2.0 ** (attempt - 1), self.longest_wait)
+
+
+class RunInput(NamedTuple):
+    """What a run is about: an instance, or what was typed. Never holds references."""
+
+    problem: str
+    id: str = ""
+    metadata: Mapping[str, Json] = {}
+    files: Mapping[str, str] = {}
+
+
+@dataclass(slots=True)
+class RunServices:
+    """What all visits of one run share."""
+
+    given: RunInput
+    vars: Mapping[str, Json]
+    run_id: str
+    repetition: int
+    budget: Budget
+    providers: Providers
+    workspace: Path
+    append: Callable[[Any], Awaitable[None]]
+    recorded: Mapping[tuple[Any, ...], Any]
+    retry: RetryPolicy
+    seconds_left: Callable[[], float | None]
+    node_calls: dict[str, int] = field(default_factory=dict)
+
+
+class Context:
+    """One visit's way to the world."""
+
+    def __init__(
+        self,
+        services: RunServices,
+        node: str,
+        visit: int,
+        inbox: Sequence[MessageData],
+        nodes: Mapping[str, Mapping[str, Json]],
+    ) -> None:
+        self.node, self.visit, self.inbox = node, visit, tuple(inbox)
+        self._services, self._nodes = services, nodes
+        self._calls = self._tools = 0
+
+    def render(self, template: str) -> str:
+        """The prompt as text. Raises `TemplateError`."""
+        services = self._services
+        given = services.given
+        names = {
+            "instance": {"problem": given.problem, "id": given.id, "metadata": dict(given.metadata)},
+            "inbox": Inbox(InboxMessage(m.text, m.source, m.data, m.status) for m in self.inbox),
+            "nodes": self._nodes,
+            "vars": dict(services.vars),
+            "visit": self.visit,
+            "run": {"id": services.run_id, "repetition": services.repetition},
+        }
+        return render(template, names)
+
+    async def ask(
+        self,
+        model: str,
+        messages: Sequence[ChatMessage],
+        *,
+        params: Mapping[str, Json],
+        tools: Sequence[ToolSchema] = (),
+        json_schema: dict[str, Json] | None = None,
+    ) -> ModelReply:
+        """The model's reply. Asks again where the failure may pass. Raises `ProviderError`, `LimitReached`."""
+        provider_name, _, name = model.partition("/")
+        provider = self._services.providers.get(provider_name)
+        attempt = 1
+        while True:
+            self._calls += 1
+            request = ModelRequest(
+                model=name,
+                messages=tuple(messages),
+                params={key: value for key, value in params.items() if value is not None},
+                tools=tuple(tools),
+                json_schema=json_schema,
+                node=self.node,
+                visit=self.visit,
+                call=self._calls,
+                node_call=self._count_call(),
+            )
+            try:
+                return await self._ask_once(provider, provider_name, model, request)
+            except _Recorded as recorded:
+                if not recorded.error.temporary or attempt >= self._services.retry.attempts:
+                    raise recorded.error from None
+            except ProviderError as error:
+                if not error.temporary or attempt >= self._services.retry.attempts:
+                    raise
+                await self._wait(self._services.retry.wait(attempt, error))
+            attempt += 1
+
+    def _count_call(self) -> int:
+        calls = self._services.node_calls
+        calls[self.node] = calls.get(self.node, 0) + 1
+        return calls[self.node]
+
+    async def _wait(self, seconds: float) -> None:
+        left = self._services.seconds_left()
+        if left is not None and seconds > left:
+            raise LimitReached(
+                "seconds", f"The provider asks to wait {seconds:.0f} s; the run has {max(left, 0):.0f} s left (limit seconds)."
+            )
+        await asyncio.sleep(seconds)
+
+    async def _ask_once(self, provider: Provider, provider_name: str, model: str, request: ModelRequest) -> ModelReply:
+        services = self._services
+        services.budget.admit_call()
+        earlier = services.recorded.get(("model_called", self.node, self.visit, request.call))
+        if earlier is not None:
+            services.budget.record_call(earlier)
+            return _reply_of(earlier)
+        started = time.time()
+        try:
+            reply = await provider.chat(request)
+        except ProviderError as error:
+            event = self._failed_call(model, request, error, started)
+            services.budget.record_call(event)
+            await services.append(event)
+            raise
+        event = self._made_call(provider, provider_name, model, request, reply)
+        services.budget.record_call(event)
+        await services.append(event)
+        return reply
+
+    def _failed_call(self, model: str, request: ModelRequest, error: ProviderError, started: float) -> ModelCalled:
+        now = time.time()
+        return ModelCalled(
+            at=now,
+            node=self.node,
+            visit=self.visit,
+            call=request.call,
+            model=model,
+            messages=_dumped(request.messages),
+            status=error.code,
+            error=str(error),
+            temporary=error.temporary,
+            retry_after=error.retry_after,
+            seconds=now - started,
+        )
+
+    def _made_call(
+        self, provider: Provider, provider_name: str, model: str, request: ModelRequest, reply: ModelReply
+    ) -> ModelCalled:
+        now = time.time()
+        usage = reply.usage
+        cost = call_cost(
+            provider_name,
+            request.model,
+            usage,
+            at=now,
+            free=provider.free,
+            billed=reply.cost_usd,
+            reference=provider.price_reference(),
+        )
+        return ModelCalled(
+            at=now,
+            node=self.node,
+            visit=self.visit,
+            call=request.call,
+            model=model,
+            messages=_dumped(request.messages),
+            request=reply.request,
+            reply=reply.raw,
+            content=reply.content,
+            reasoning=reply.reasoning,
+            tool_calls=_dumped(reply.tool_calls),
+            finish=reply.finish,
+            flags=reply.flags,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            usage_source=usage.source,
+            cost_usd=cost.amount,
+            cost_source=cost.source,
+            seconds=reply.seconds,
+            first_token_seconds=reply.first_token_seconds,
+            load_seconds=reply.load_seconds,
+        )
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Json], allowed: Sequence[str]) -> str:
+        """What the tool says, or a sentence about why it did not work: the agent reads both."""
+        services = self._services
+        self._tools += 1
+        earlier = services.recorded.get(("tool_called", self.node, self.visit, self._tools))
+        services.budget.record_tool()
+        if earlier is not None:
+            return str(earlier.result)
+        started = time.time()
+        status: Any = "ok"
+        try:
+            result = await self._run_tool(name, arguments, allowed)
+        except ToolError as error:
+            status, result = "failed", str(error)
+        now = time.time()
+        await services.append(
+            ToolCalled(
+                at=now,
+                node=self.node,
+                visit=self.visit,
+                call=self._tools,
+                tool=name,
+                arguments=dict(arguments),
+                status=status,
+                result=result,
+                seconds=now - started,
+            )
+        )
+        return result
+
+    async def _run_tool(self, name: str, arguments: Mapping[str, Json], allowed: Sequence[str]) -> str:
+        if name not in allowed:
+            names = ", ".join(allowed) or "none"
+            raise ToolError(f"There is no tool {name!r} here. The tools are: {names}.{nearest(name, list(allowed))}")
+        tool = TOOLS.get(name)
+        try:
+            given = tool.Arguments.model_validate(dict(arguments))
+        except ValueError as error:
+            raise ToolError(f"The arguments of {name} do not fit: {_first_line(error)}") from error
+        result = await asyncio.to_thread(tool().run, given, self._services.workspace)
+        if len(result) > MAX_RESULT:
+            return result[:MAX_RESULT] + f"\n[cut: {len(result) - MAX_RESULT:,} more characters]"
+        return result
+
+    async def note(self, text: str, code: str) -> None:
+        """Tell a person something that is no result."""
+        await self._services.append(Noted(at=time.time(), text=text, code=code, node=self.node, visit=self.visit))
+
+
+class _Recorded(Exception):
+    """A failed call taken from the journal: whether to ask again is decided as before, but nobody waits."""
+
+    def __init__(self, error: ProviderError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _reply_of(event: ModelCalled) -> ModelReply:
+    if event.status != "ok":
+        raise _Recorded(
+            ProviderError(event.error, code=event.status, temporary=event.temporary, retry_after=event.retry_after)
+        )
+    return ModelReply(
+        content=event.content,
+        reasoning=event.reasoning,
+        tool_calls=tuple(ToolCall.model_validate(call) for call in event.tool_calls),
+        finish=event.finish,
+        usage=Usage(input_tokens=event.input_tokens, output_tokens=event.output_tokens, source=event.usage_source),
+        flags=event.flags,
+        seconds=event.seconds,
+    )
+
+
+def _dumped(items: Sequence[Any]) -> tuple[dict[str, Json], ...]:
+    return tuple(item.model_dump(exclude_defaults=True) | {"role": item.role} if hasattr(item, "role") else item.model_dump() for item in items)
+
+
+def _first_line(error: ValueError) -> str:
+    errors = getattr(error, "errors", None)
+    if errors is None:
+        return str(error)
+    first = errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}." if where else f"{first['msg']}."
+
+
+__all__ = ["Context", "NodeFailed", "RetryPolicy", "RunInput", "RunServices"]

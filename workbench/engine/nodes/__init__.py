@@ -1,0 +1,102 @@
+"""Node types. The contract: one `Node` in a file of its own beside this one; its docstring is what the user reads.
+
+A node that waits for something (a model, a tool) implements `run`; one that only rearranges messages, `wire`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from pydantic import BaseModel
+
+from workbench.engine.context import Context
+from workbench.engine.errors import Problem
+from workbench.engine.events import MessageData
+from workbench.engine.plugins import Plugins
+from workbench.engine.spec import AgentSpec, Defaults, Spec
+
+Json = Any
+
+
+class NodeConfig(Spec):
+    """A node type's own fields; their JSON Schema makes the form."""
+
+
+class Emitted(NamedTuple):
+    """What a visit brought: its messages, and for a router the ids of the targets that it chose."""
+
+    messages: tuple[MessageData, ...]
+    targets: tuple[str, ...] | None = None
+
+
+class Catalogue(Protocol):
+    """Where agents are found by `name` or `name@version`."""
+
+    def agent(self, reference: str) -> AgentSpec | None:
+        """The agent, or None where there is none."""
+
+    def names(self) -> list[str]:
+        """The names of all agents, for hints."""
+
+
+class Surroundings(NamedTuple):
+    """What a node may know of its topology when it is checked or resolved."""
+
+    node: str
+    defaults: Defaults
+    catalogue: Catalogue
+    targets: tuple[str, ...]
+    """The targets of its trigger edges, each once, in edge order."""
+
+
+class Node(ABC):
+    """A node type. `config` is its `Config`, checked and, in a run, resolved: nothing is looked up any more."""
+
+    Config: ClassVar[type[NodeConfig]]
+
+    def __init__(self, node: str, config: Any, targets: Sequence[str] = ()) -> None:
+        self.node, self.config, self.targets = node, config, tuple(targets)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a visit waits for something outside; else it is wiring, done at once."""
+        return True
+
+    async def run(self, inbox: Sequence[MessageData], context: Context) -> Emitted:
+        """A visit that waits. Raises a `WorkbenchError` when it fails; a failure never travels as content."""
+        raise NotImplementedError
+
+    def wire(self, inbox: Sequence[MessageData]) -> Emitted:
+        """A visit that does not wait. Raises a `WorkbenchError` when it fails."""
+        raise NotImplementedError
+
+    @classmethod
+    def problems(cls, config: Any, around: Surroundings) -> Iterator[Problem]:
+        """What is wrong beyond shape; paths begin at the node (`/prompt`)."""
+        return iter(())
+
+    @classmethod
+    def resolve(cls, config: Any, around: Surroundings) -> Any:
+        """The config with every name looked up: all that is needed to run it again."""
+        return config
+
+    @classmethod
+    def prompts(cls, config: Any) -> Mapping[str, str]:
+        """The templates in it, field → text, for the check of the names they use."""
+        return {}
+
+    def message(self, text: str, data: Json = None, *, structured: bool = False) -> MessageData:
+        """A message from this node."""
+        return MessageData(text=text, source=self.node, data=data, structured=structured)
+
+
+def json_schema(kind: type[BaseModel]) -> dict[str, Json]:
+    """The JSON Schema of a config, for forms and docs."""
+    return kind.model_json_schema()
+
+
+NODES = Plugins("workbench.engine.nodes", Node, "node type")
+
+Rule = Callable[..., Iterator[Problem]]

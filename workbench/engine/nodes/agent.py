@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from jsonschema import Draft202012Validator, SchemaError
+from pydantic import Field
+
+from workbench.engine.context import Context
+from workbench.engine.errors import LimitReached, NodeFailed, PluginError, Problem
+from workbench.engine.events import MessageData
+from workbench.engine.nodes import Emitted, Node, Surroundings
+from workbench.engine.nodes._models import (
+    RoleConfig,
+    agent_of,
+    asked_params,
+    opening,
+    parsed,
+    role_problems,
+    role_resolved,
+)
+from workbench.engine.providers import PROVIDERS, ChatMessage, ModelReply, ToolCall
+from workbench.engine.spec import OutputSpec
+from workbench.engine.tools import TOOLS
+
+MAX_UNKNOWN_TOOLS = 2
+
+
+class AgentConfig(RoleConfig):
+    tools: tuple[str, ...] | None = Field(None, description="What it may do; left out, what its agent allows.")
+    max_steps: int = Field(20, ge=1, le=1000, description="Model calls in one visit at most, tool calls between them.")
+    output: Literal["text"] | OutputSpec | None = Field(None, description="Text, or JSON of a given schema.")
+
+
+class Agent(Node):
+    """A model in a role: it reads its prompt, may use the tools it is allowed, and answers in text or JSON.
+
+    An answer that does not fit its JSON Schema is sent back to be mended, a bounded number of times.
+    """
+
+    Config = AgentConfig
+
+    async def run(self, inbox: Sequence[MessageData], context: Context) -> Emitted:
+        config = self.config
+        messages = opening(context, config)
+        schema = config.output.json_schema if isinstance(config.output, OutputSpec) else None
+        repairs = config.output.repairs if isinstance(config.output, OutputSpec) else 0
+        tools = [TOOLS.get(name).schema(name) for name in config.tools]
+        unknown = 0
+        for _ in range(config.max_steps):
+            reply = await context.ask(
+                config.model, messages, params=asked_params(config.params), tools=tools, json_schema=schema
+            )
+            if reply.tool_calls:
+                unknown += await self._use_tools(reply, messages, context)
+                if unknown > MAX_UNKNOWN_TOOLS:
+                    raise NodeFailed(f"Node {self.node!r} kept calling tools that do not exist.", code="unknown_tool")
+                continue
+            if schema is None:
+                return Emitted((self.message(self._text(reply)),))
+            data, fault = parsed(reply.content, schema)
+            if not fault:
+                text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+                return Emitted((self.message(text, data, structured=True),))
+            if repairs == 0:
+                self._text(reply)
+                raise NodeFailed(f"The answer of node {self.node!r} does not fit its schema: {fault}", code="bad_output")
+            repairs -= 1
+            await context.note(f"The answer was sent back to be mended: {fault}", "repair")
+            messages += [
+                ChatMessage(role="assistant", content=reply.content),
+                ChatMessage(role="user", content=f"This answer does not fit: {fault} Answer again, with JSON alone."),
+            ]
+        raise LimitReached(
+            "max_steps", f"Node {self.node!r} did not answer within its {config.max_steps} steps (max_steps)."
+        )
+
+    def _text(self, reply: ModelReply) -> str:
+        if reply.content.strip():
+            return reply.content
+        only = "nothing but reasoning" if reply.reasoning.strip() else "nothing"
+        raise NodeFailed(f"The model answered {only} to node {self.node!r}.", code="empty_output")
+
+    async def _use_tools(self, reply: ModelReply, messages: list[ChatMessage], context: Context) -> int:
+        """Do what the reply asks for, in order; returns how many of the tools do not exist."""
+        messages.append(ChatMessage(role="assistant", content=reply.content, tool_calls=reply.tool_calls))
+        unknown = 0
+        for call in reply.tool_calls:
+            name = self._mended_name(call)
+            unknown += name not in self.config.tools
+            if call.arguments_error:
+                result = f"The arguments of {name} could not be read: {call.arguments_error}"
+            else:
+                result = await context.call_tool(name, call.arguments, self.config.tools)
+            messages.append(ChatMessage(role="tool", content=result, tool_call_id=call.id, name=name))
+        return unknown
+
+    def _mended_name(self, call: ToolCall) -> str:
+        """Small models copy a signature for a name: `search(query: str)` means `search`."""
+        bare = call.name.partition("(")[0].strip()
+        return bare if bare in self.config.tools else call.name
+
+    @classmethod
+    def problems(cls, config: Any, around: Surroundings) -> Iterator[Problem]:
+        yield from role_problems(config, around)
+        agent = agent_of(config, around)
+        if config.agent and agent is None:
+            return
+        if not (config.system or config.prompt or (agent and (agent.system or agent.prompt))):
+            message = f"Node {around.node!r} has no prompt: the model is sent its inbox and nothing else."
+            yield Problem("warning", "no_prompt", "", message, 'Set "agent", "system" or "prompt".')
+        yield from _tool_problems(config.tools or ())
+        output = config.output or (agent.output if agent else "text")
+        yield from _output_problems(output)
+        tools = config.tools if config.tools is not None else (agent.tools if agent else ())
+        model = config.model or (agent.model if agent else None) or around.defaults.model or ""
+        yield from _json_with_tools(model, bool(tools), isinstance(output, OutputSpec), around)
+
+    @classmethod
+    def resolve(cls, config: Any, around: Surroundings) -> Any:
+        agent = agent_of(config, around)
+        update = {
+            "tools": config.tools if config.tools is not None else (agent.tools if agent else ()),
+            "output": config.output or (agent.output if agent else "text"),
+        }
+        return role_resolved(config, around).model_copy(update=update)
+
+    @classmethod
+    def prompts(cls, config: Any) -> Mapping[str, str]:
+        return {field: text for field in ("system", "prompt") if (text := getattr(config, field))}
+
+
+def _tool_problems(tools: Sequence[str]) -> Iterator[Problem]:
+    for index, name in enumerate(tools):
+        try:
+            TOOLS.get(name)
+        except PluginError as error:
+            hint = f"The tools are {', '.join(TOOLS.names())}."
+            yield Problem("error", "unknown_tool", f"/tools/{index}", str(error), hint)
+
+
+def _output_problems(output: Any) -> Iterator[Problem]:
+    if not isinstance(output, OutputSpec):
+        return
+    try:
+        Draft202012Validator.check_schema(output.json_schema)
+    except SchemaError as error:
+        where = "".join(f"/{part}" for part in error.absolute_path)
+        message = f"This is no JSON Schema: {error.message[:300]}."
+        yield Problem("error", "bad_schema", "/output/json_schema" + where, message)
+
+
+def _json_with_tools(model: str, tools: bool, json_output: bool, around: Surroundings) -> Iterator[Problem]:
+    provider = model.partition("/")[0]
+    if not (tools and json_output) or provider not in PROVIDERS.names():
+        return
+    if not PROVIDERS.get(provider).json_with_tools:
+        message = f"Node {around.node!r} asks {provider} for JSON and offers tools: it can't do both in one call."
+        hint = "Let one node use the tools and a second one put the answer into JSON."
+        yield Problem("error", "json_with_tools", "/output", message, hint)

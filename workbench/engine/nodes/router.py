@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from workbench.engine.conditions import Tested, condition_problems, read_condition
+from workbench.engine.context import Context
+from workbench.engine.errors import NodeFailed, Problem
+from workbench.engine.events import MessageData
+from workbench.engine.nodes import Emitted, Node, Surroundings
+from workbench.engine.nodes._models import RoleConfig, ask_for_json, opening, role_problems, role_resolved
+from workbench.engine.plugins import nearest
+from workbench.engine.spec import Json, Spec
+
+END = "end"
+
+
+class RouterRule(Spec):
+    """Where to go when the last message passes a condition."""
+
+    when: dict[str, Json]
+    to: tuple[str, ...] = Field(min_length=1)
+
+
+class RouterConfig(RoleConfig):
+    mode: Literal["model", "rules"] = "model"
+    rules: tuple[RouterRule, ...] = Field((), description="With mode rules: the first that holds decides.")
+    on_unclear: str = Field("fail", description="Where no choice can be read: fail, end, or a target.")
+
+
+class Router(Node):
+    """Chooses which of its targets come next, one or several, by asking a model or by rules; `end` chooses none.
+
+    It forwards its last message to those it chose. A model answers with a structured choice among the targets' names.
+    """
+
+    Config = RouterConfig
+
+    @property
+    def waits(self) -> bool:
+        return bool(self.config.mode == "model")
+
+    def wire(self, inbox: Sequence[MessageData]) -> Emitted:
+        last = inbox[-1] if inbox else self.message("")
+        tested = Tested(last.text, last.data, last.structured, last.status)
+        for rule in self.config.rules:
+            if read_condition(rule.when).test(tested):
+                return self._emit(inbox, rule.to)
+        return self._unclear(inbox, "no rule holds")
+
+    async def run(self, inbox: Sequence[MessageData], context: Context) -> Emitted:
+        choices = [*self.targets, END]
+        listed = ", ".join(f'"{choice}"' for choice in choices)
+        addition = (
+            f"\n\nWhat comes next? Choose one or several of {listed}; \"{END}\" alone means that nothing does. "
+            'Reply as JSON: {"targets": […]}'
+        )
+        schema: dict[str, Json] = {
+            "type": "object",
+            "properties": {"targets": {"type": "array", "items": {"enum": choices}, "minItems": 1}},
+            "required": ["targets"],
+        }
+        try:
+            chosen, _ = await ask_for_json(
+                context, self.config.model, opening(context, self.config, addition), self.config.params, schema, repairs=2
+            )
+        except NodeFailed as error:
+            return self._unclear(inbox, str(error))
+        return self._emit(inbox, chosen["targets"])
+
+    def _emit(self, inbox: Sequence[MessageData], chosen: Sequence[str]) -> Emitted:
+        targets = tuple(target for target in self.targets if target in chosen)
+        last = inbox[-1].model_copy(update={"source": self.node}) if inbox else self.message("")
+        return Emitted((last,), targets)
+
+    def _unclear(self, inbox: Sequence[MessageData], why: str) -> Emitted:
+        if self.config.on_unclear == "fail":
+            raise NodeFailed(f"Router {self.node!r} could not choose: {why}", code="unclear_choice")
+        return self._emit(inbox, [self.config.on_unclear])
+
+    @classmethod
+    def problems(cls, config: Any, around: Surroundings) -> Iterator[Problem]:
+        if config.mode == "model":
+            yield from role_problems(config, around)
+            if config.rules:
+                yield Problem("error", "rules_unused", "/rules", 'Rules belong to "mode": "rules".')
+        elif not config.rules:
+            yield Problem("error", "no_rules", "/rules", f"Router {around.node!r} goes by rules and has none.")
+        if len(around.targets) < 2:
+            message = f"Router {around.node!r} has fewer than two ways out, so there is nothing to choose."
+            yield Problem("error", "router_without_choice", "", message, "Draw edges to at least two targets.")
+        allowed = [*around.targets, END]
+        for index, rule in enumerate(config.rules):
+            yield from condition_problems(rule.when, f"/rules/{index}/when")
+            for place, target in enumerate(rule.to):
+                if target not in allowed:
+                    yield _no_way(f"/rules/{index}/to/{place}", target, allowed)
+        if config.on_unclear == "human":
+            message = "A router that asks a person is not yet supported."
+            yield Problem("error", "not_yet_supported", "/on_unclear", message, 'Use "fail", "end" or a target.')
+        elif config.on_unclear not in ("fail", *allowed):
+            yield _no_way("/on_unclear", config.on_unclear, ["fail", *allowed])
+
+    @classmethod
+    def resolve(cls, config: Any, around: Surroundings) -> Any:
+        return role_resolved(config, around) if config.mode == "model" else config
+
+    @classmethod
+    def prompts(cls, config: Any) -> Mapping[str, str]:
+        if config.mode == "rules":
+            return {}
+        return {field: text for field in ("system", "prompt") if (text := getattr(config, field))}
+
+
+def _no_way(path: str, target: str, allowed: list[str]) -> Problem:
+    message = f"No trigger edge leads to {target!r}.{nearest(target, allowed)}"
+    return Problem("error", "unknown_target", path, message, f"The choices are {', '.join(allowed)}.")
