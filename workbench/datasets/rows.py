@@ -98,7 +98,9 @@ def json_problem(line: int, field: str, problem: Problem) -> Problem:
     """A fault of the JSON reader, told of a line of a file."""
     reason = problem.message.replace("(line 1, column", "(column").replace("The document", "It", 1)
     place = problem.path.removeprefix("/").split("/")[0]
-    return line_problem(line, field or place, reason[:1].lower() + reason[1:], problem.hint, code=problem.code)
+    if reason.split(" ")[0] in ("A", "The", "This", "It"):  # not NaN and Infinity
+        reason = reason[0].lower() + reason[1:]
+    return line_problem(line, field or place, reason, problem.hint, code=problem.code)
 
 
 def csv_rows(text: str) -> Iterator[Row]:

@@ -42,6 +42,9 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+AnyOptions = Options  # inside the class, the name means the class's own
+
+
 class Evaluator:
     """Judges predictions. Its docstring is what the user reads in the list.
 
@@ -55,7 +58,7 @@ class Evaluator:
     scale: ClassVar[float] = 1.0
     Options: ClassVar[type[Options]] = Options
 
-    def __init__(self, options: Options | None = None) -> None:
+    def __init__(self, options: AnyOptions | None = None) -> None:
         self.options = options if options is not None else self.Options()
 
     @classmethod

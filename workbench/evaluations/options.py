@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from workbench.engine.errors import EvaluationError, InvalidDocument, Problem
 from workbench.engine.evaluation import EVALUATORS, Evaluator
+from workbench.engine.plugins import nearest
 
 
 class EvaluatorCard(NamedTuple):
@@ -44,7 +45,8 @@ def option_problem(error: dict[str, Any], evaluator: type[Evaluator]) -> Problem
     where = ".".join(str(part) for part in error["loc"])
     known = ", ".join(evaluator.Options.model_fields) or "none"
     if error["type"] == "extra_forbidden":
-        message = f"{evaluator.name()} has no option {where!r}. Its options: {known}."
+        likely = nearest(where, list(evaluator.Options.model_fields))
+        message = f"{evaluator.name()} has no option {where!r}.{likely} Its options: {known}."
     elif error["type"] == "missing":
         message = f"{evaluator.name()} needs the option {where!r}."
     else:
