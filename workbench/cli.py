@@ -10,7 +10,7 @@ from typing import cast
 import click
 
 COMMANDS = {
-    "up": "workbench.supervisor:up",
+    "up": "workbench.supervisor.command:up",
     "doctor": "workbench.catalog.commands:doctor",
     "check": "workbench.topologies.commands:check",
     "run": "workbench.experiments.commands:run",
@@ -41,10 +41,12 @@ def workbench() -> None:
 
 def main() -> None:
     """The entry point: expected failures are a sentence and exit code 2, never a traceback."""
+    from django.core.exceptions import ImproperlyConfigured
+
     from workbench.engine.errors import WorkbenchError
 
     try:
         workbench()
-    except WorkbenchError as error:
+    except (WorkbenchError, ImproperlyConfigured) as error:
         click.echo(f"workbench: {error}", err=True)
         sys.exit(2)

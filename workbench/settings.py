@@ -3,44 +3,25 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import platformdirs
+from django.core.exceptions import ImproperlyConfigured
+
+from workbench import home
+from workbench.engine.errors import WorkbenchError
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-WORKBENCH_HOME = (
-    Path(os.environ.get("WORKBENCH_HOME") or platformdirs.user_data_path("workbench")).expanduser().absolute()
-)
+WORKBENCH_HOME = home.home_path()
 
 DEBUG = os.environ.get("WORKBENCH_DEBUG") == "1"
 ALLOWED_HOSTS = [host for host in os.environ.get("WORKBENCH_HOSTS", "localhost,127.0.0.1,[::1]").split(",") if host]
 
 
-def secret_key() -> str:
-    """`SECRET_KEY`, or in local mode one made once and kept in the home, readable by its owner only."""
-    given = os.environ.get("SECRET_KEY", "")
-    if given:
-        return given
-    path = WORKBENCH_HOME / "secret-key"
-    try:
-        return path.read_text().strip()
-    except OSError:
-        pass
-    key = secrets.token_urlsafe(50)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(key)
-    except FileExistsError:
-        return path.read_text().strip()
-    except OSError:
-        pass  # a read-only home: `workbench up` and the system check say so in a sentence
-    return key
-
-
-SECRET_KEY = secret_key()
+try:
+    SECRET_KEY = home.secret_key(WORKBENCH_HOME)
+except WorkbenchError as error:
+    raise ImproperlyConfigured(str(error)) from error
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -105,6 +86,8 @@ def database(url: str) -> dict[str, object]:
             },
         }
     parts = urlsplit(url)
+    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
+        raise ImproperlyConfigured("DATABASE_URL must read postgresql://USER:PASSWORD@HOST:PORT/NAME.")
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -113,6 +96,7 @@ def database(url: str) -> dict[str, object]:
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
         "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 5},
     }
 
 
@@ -129,7 +113,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
 
 REDIS_URL = os.environ.get("REDIS_URL", "")
-BROKER_SOCKET = WORKBENCH_HOME / "broker.sock"
+BROKER_SOCKET = home.broker_socket(WORKBENCH_HOME)
 CELERY_BROKER_URL = REDIS_URL or f"redis+socket://{BROKER_SOCKET}?virtual_host=0"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
@@ -139,14 +123,41 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_DEFAULT_QUEUE = "runs"
 CELERY_TASK_ROUTES = {"workbench.evaluations.*": {"queue": "evaluations"}}
 
+
+def number(name: str, default: float) -> float:
+    """A setting that is a number above zero."""
+    given = os.environ.get(name, "")
+    try:
+        value = float(given or default)
+    except ValueError:
+        value = 0
+    if not 0 < value < 1e9:
+        raise ImproperlyConfigured(f"{name} is {given!r}, which is no number above zero. Unset it to have {default}.")
+    return value
+
+
 TOPOLOGY_REPOSITORY = Path(os.environ.get("TOPOLOGY_REPOSITORY") or WORKBENCH_HOME / "topologies")
 WORKSPACES = WORKBENCH_HOME / "workspaces"
-RUNS_AT_ONCE = int(os.environ.get("WORKBENCH_RUNS_AT_ONCE", "64"))
-RUN_PROCESSES = int(os.environ.get("WORKBENCH_RUN_PROCESSES", "2"))  # the runs at once are shared out among them
-RUN_STALE_S = float(os.environ.get("WORKBENCH_RUN_STALE_S", "20"))  # no heartbeat for so long: its worker is gone
-RUN_ORPHAN_S = float(os.environ.get("WORKBENCH_RUN_ORPHAN_S", "10"))  # queued for so long with an empty queue: no ticket
-RUN_DRAIN_S = float(os.environ.get("WORKBENCH_RUN_DRAIN_S", "3"))  # what a warm shutdown gives the runs to end
+RUNS_AT_ONCE = int(number("WORKBENCH_RUNS_AT_ONCE", 64))
+RUN_PROCESSES = int(number("WORKBENCH_RUN_PROCESSES", 2))  # the runs at once are shared out among them
+RUN_STALE_S = number("WORKBENCH_RUN_STALE_S", 20)  # no heartbeat for so long: its worker is gone
+RUN_ORPHAN_S = number("WORKBENCH_RUN_ORPHAN_S", 10)  # queued for so long with an empty queue: no ticket
+RUN_DRAIN_S = number("WORKBENCH_RUN_DRAIN_S", 3)  # what a warm shutdown gives the runs to end
 
 CELERY_BEAT_SCHEDULE = {
     "runs-sweep": {"task": "workbench.experiments.tasks.runs_sweep_task", "schedule": 5.0, "options": {"expires": 60}},
+    "evaluations-sweep": {
+        "task": "workbench.evaluations.tasks.evaluations_sweep_task",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    },
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {"django": {"handlers": [], "level": "INFO", "propagate": True}},
 }

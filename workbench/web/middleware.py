@@ -29,6 +29,14 @@ CONTENT_POLICY = "; ".join(
 )
 
 
+def on_loop(middleware: Any, get_response: GetResponse) -> bool:
+    """Whether what comes next runs on the event loop; then the middleware is marked as running there too."""
+    if not iscoroutinefunction(get_response):
+        return False
+    markcoroutinefunction(middleware)
+    return True
+
+
 class Middleware:
     """Runs on the event loop where it can: a sync link in the chain would put every stream's request into a thread."""
 
@@ -37,15 +45,14 @@ class Middleware:
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
+        self.on_loop = on_loop(self, get_response)
 
 
 class ContentPolicy(Middleware):
     """No script, style or picture from anywhere but here, and none inside a page's text."""
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if iscoroutinefunction(self):
+        if self.on_loop:
             return self._later(request)
         return self._marked(self.get_response(request))
 
@@ -79,11 +86,10 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
 
     def __init__(self, get_response: GetResponse) -> None:
         super().__init__(get_response)
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
+        self.on_loop = on_loop(self, get_response)
 
     def __call__(self, request: HttpRequest) -> Any:
-        if iscoroutinefunction(self):
+        if self.on_loop:
             return self._later(request)
         return super().__call__(request)
 

@@ -5,7 +5,6 @@ from django.urls import path
 from workbench.web import views
 
 urlpatterns = [
-    path("", views.home, name="home"),
     path("parts/", views.parts, name="parts"),
     path("theme/", views.theme_set, name="theme_set"),
     path("alive/", views.alive, name="alive"),

@@ -1,4 +1,4 @@
-"""Home, the theme, and whether the server answers."""
+"""The theme, and whether the server answers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ STATUSES = [
     *("draft", "queued", "running", "waiting", "stopping", "succeeded", "finished"),
     *("failed", "limit_reached", "incomplete", "stopped", "lost"),
 ]
-
-
-@require_GET
-def home(request: HttpRequest) -> HttpResponse:
-    """Where people arrive: what this is, and the next thing to do."""
-    return render(request, "web/home.html")
 
 
 @require_POST
