@@ -1,5 +1,15 @@
+"""Addresses below /agents/. No agent's name begins with an underscore, so `_new` is free."""
+
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from workbench.catalog import views
+
+urlpatterns = [
+    path("agents/", views.agent_list, name="agent_list"),
+    path("agents/_new/", views.agent_create, name="agent_create"),
+    path("agents/<str:name>/", views.agent_detail, name="agent_detail"),
+    path("agents/<str:name>/edit/", views.agent_edit, name="agent_edit"),
+    path("agents/<str:name>/versions/<int:number>/", views.agent_version, name="agent_version"),
+]

@@ -99,7 +99,10 @@ class Reader:
         texts, place = [], 0
         for _ in blobs:
             line = answer.index(b"\n", place)
-            size = int(answer[place:line].split()[2])
+            about = answer[place:line].split()
+            if about[-1] == b"missing":
+                raise StoreError("The repository of topologies has lost a version. Run `git fsck` there.")
+            size = int(about[2])
             texts.append(answer[line + 1 : line + 1 + size].decode("utf-8", "replace"))
             place = line + 2 + size
         return texts
@@ -109,14 +112,14 @@ class Reader:
         versions = self.history(name, limit=1)
         return versions[0].commit if versions else ""
 
-    def history(self, name: str, *, skip: int = 0, limit: int = 1_000_000) -> list[Version]:
-        """The commits that changed a topology, newest first."""
+    def history(self, name: str, *, skip: int = 0, limit: int = 1_000_000, at: str = "HEAD") -> list[Version]:
+        """The commits that changed a topology, newest first, seen from a commit."""
         if not self.exists() or not self._born():
             return []
         output = self.git.run(
             *("log", "--first-parent", "-m", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "-z"),
             *(f"--skip={skip}", f"--max-count={limit}", "--encoding=UTF-8", "--format=%H%x00%an%x00%at%x00%B"),
-            *("HEAD", "--", file_name(name)),
+            *(at, "--", file_name(name)),
         )
         fields = output.decode("utf-8", "replace").split("\0")
         # Six fields a commit: four of the format, then the raw line (`:modes before after letter`) and its path.

@@ -7,7 +7,6 @@ is touched. Other people may commit there with their own Git at any time: what i
 from __future__ import annotations
 
 import fcntl
-import getpass
 import os
 import re
 import tempfile
@@ -19,6 +18,7 @@ from typing import NamedTuple
 
 from django.conf import settings
 
+from workbench.catalog.authors import local_author
 from workbench.engine.errors import WorkbenchError
 from workbench.topologies.gitcommand import StoreError
 from workbench.topologies.reading import Reader, StoredTopology, file_name
@@ -35,10 +35,7 @@ class Author(NamedTuple):
     @classmethod
     def local(cls) -> Author:
         """The person at this computer, where there are no accounts."""
-        try:
-            return cls(getpass.getuser())
-        except (KeyError, OSError):
-            return cls("local")
+        return cls(local_author())
 
 
 class Conflict(WorkbenchError):

@@ -5,42 +5,50 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Agent',
+            name="Agent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.SlugField(max_length=100, unique=True)),
-                ('role', models.CharField(db_index=True, max_length=100)),
-                ('ships', models.BooleanField(default=False, help_text='It came with the workbench and was never edited here.')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.SlugField(max_length=100, unique=True)),
+                ("role", models.CharField(db_index=True, max_length=100)),
+                (
+                    "ships",
+                    models.BooleanField(
+                        default=False, help_text="It came with the workbench and was never edited here."
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
             ],
             options={
-                'ordering': ['role', 'name'],
+                "ordering": ["role", "name"],
             },
         ),
         migrations.CreateModel(
-            name='AgentVersion',
+            name="AgentVersion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('spec', models.JSONField()),
-                ('hash', models.CharField(max_length=64)),
-                ('message', models.CharField(blank=True, max_length=500)),
-                ('author', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='catalog.agent')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField()),
+                ("spec", models.JSONField()),
+                ("hash", models.CharField(max_length=64)),
+                ("message", models.CharField(blank=True, max_length=500)),
+                ("author", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="versions", to="catalog.agent"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-number'],
-                'constraints': [models.UniqueConstraint(fields=('agent', 'number'), name='agent_version_once')],
+                "ordering": ["-number"],
+                "constraints": [models.UniqueConstraint(fields=("agent", "number"), name="agent_version_once")],
             },
         ),
     ]

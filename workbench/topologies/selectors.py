@@ -1,0 +1,85 @@
+"""Questions to the topologies: what is in the repository now, what was, and what a document says."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from workbench.engine.documents import read_json
+from workbench.topologies.changes import change_words
+from workbench.topologies.gitcommand import StoreError
+from workbench.topologies.models import Topology
+from workbench.topologies.picture import topology_svg
+from workbench.topologies.reading import StoredTopology, Version
+from workbench.topologies.store import store
+
+
+class HistoryEntry(NamedTuple):
+    """A version with what changed in it, in words."""
+
+    version: Version
+    words: str
+
+
+class Card(NamedTuple):
+    """A topology of the list with its small picture."""
+
+    topology: Topology
+    picture: str
+
+
+def stored_topology(name: str, commit: str | None = None) -> StoredTopology:
+    """The topology as it is now, or as a commit holds it. Raises `StoreError` where there is none."""
+    found = store().read(name, commit)
+    if found is None:
+        where = f" in {commit[:10]}" if commit else ""
+        raise StoreError(f"There is no topology {name!r}{where}.")
+    return found
+
+
+def topology_history(name: str, *, skip: int = 0, limit: int = 50) -> list[HistoryEntry]:
+    """The versions of a topology, newest first, each with what changed."""
+    versions = store().history(name, skip=skip, limit=limit)
+    blobs = list(dict.fromkeys(blob for version in versions for blob in (version.before, version.blob) if blob))
+    texts = dict(zip(blobs, store().texts(blobs), strict=True)) if blobs else {}
+    return [
+        HistoryEntry(version, change_words(texts.get(version.before, ""), texts.get(version.blob, "")))
+        for version in versions
+    ]
+
+
+def topology_version(name: str, commit: str) -> Version | None:
+    """Who made the version that a commit holds, when and why."""
+    versions = store().history(name, limit=1, at=commit)
+    return versions[0] if versions else None
+
+
+def topology_difference(before: str, after: str) -> str:
+    """What changed between two blobs, as a unified diff."""
+    return store().difference(before, after)
+
+
+def topologies_listed(search: str = "") -> list[Topology]:
+    """The topologies whose name, description or agents hold every word of the search."""
+    words = search.casefold().split()
+    return [
+        topology
+        for topology in Topology.objects.filter(deleted_at=None)
+        if all(word in _searched(topology) for word in words)
+    ]
+
+
+def _searched(topology: Topology) -> str:
+    return " ".join([topology.name, topology.description, *topology.agents]).casefold()
+
+
+def topology_cards(topologies: list[Topology]) -> list[Card]:
+    """The topologies with their pictures."""
+    texts = store().texts([topology.blob for topology in topologies]) if topologies else []
+    return [
+        Card(topology, topology_svg(read_json(text).data)) for topology, text in zip(topologies, texts, strict=True)
+    ]
+
+
+def topologies_using(agent: str) -> list[Topology]:
+    """The topologies that name an agent, in whatever version."""
+    return [topology for topology in Topology.objects.filter(deleted_at=None) if agent in topology.agents]
