@@ -142,7 +142,9 @@ def regex_problems(pattern: Json, path: str) -> Iterator[Problem]:
     try:
         compile_regex(pattern)
     except ConditionError as error:
-        yield Problem("error", "bad_regex", path, str(error), "The syntax is RE2's: no look-around, no back-references.")
+        yield Problem(
+            "error", "bad_regex", path, str(error), "The syntax is RE2's: no look-around, no back-references."
+        )
 
 
 def compile_regex(pattern: str, *, case_sensitive: bool = True) -> Any:

@@ -150,7 +150,8 @@ class Context:
         left = self._services.seconds_left()
         if left is not None and seconds > left:
             raise LimitReached(
-                "seconds", f"The provider asks to wait {seconds:.0f} s; the run has {max(left, 0):.0f} s left (limit seconds)."
+                "seconds",
+                f"The provider asks to wait {seconds:.0f} s; the run has {max(left, 0):.0f} s left (limit seconds).",
             )
         await asyncio.sleep(seconds)
 
@@ -304,7 +305,10 @@ def _reply_of(event: ModelCalled) -> ModelReply:
 
 
 def _dumped(items: Sequence[Any]) -> tuple[dict[str, Json], ...]:
-    return tuple(item.model_dump(exclude_defaults=True) | {"role": item.role} if hasattr(item, "role") else item.model_dump() for item in items)
+    return tuple(
+        item.model_dump(exclude_defaults=True) | {"role": item.role} if hasattr(item, "role") else item.model_dump()
+        for item in items
+    )
 
 
 def _first_line(error: ValueError) -> str:

@@ -166,18 +166,16 @@ def _text_faults(path: str, text: str, what: str) -> Iterator[Problem]:
         yield _surrogate(path, f"A character of {what[0].lower()}{what[1:]}")
 
 
-TOPOLOGY_KEYS = (
-    "format name title description start end defaults limits vars workspace nodes edges layout".split()
-)
+TOPOLOGY_KEYS = ("format name title description start end defaults limits vars workspace nodes edges layout").split()
 AGENT_KEYS = (
-    "format name title role description system prompt model params tools output expects gives tags provenance".split()
-)
-NODE_KEYS = (
-    "type label agent system prompt model params tools max_steps output memory reflect clarify mode rules on_unclear "
-    "by normalise question choices timeout_s on_timeout code tool args topology inputs content all count message "
-    "seconds forward join on_error retries"
+    "format name title role description system prompt model params tools output expects gives tags provenance"
 ).split()
-EDGE_KEYS = "from to when trigger carry keep clear transform map reduce max".split()
+NODE_KEYS = (
+    "type label agent system prompt model params tools max_steps output memory reflect clarify mode rules "
+    "on_unclear by normalise question choices timeout_s on_timeout code tool args topology inputs content all count "
+    "message seconds forward join on_error retries"
+).split()
+EDGE_KEYS = ("from to when trigger carry keep clear transform map reduce max").split()
 
 
 def canonical_json(document: dict[str, Json]) -> str:

@@ -77,15 +77,23 @@ class ToolError(WorkbenchError):
 
 
 class ProviderError(WorkbenchError):
-    """A model call that failed. `temporary` says whether asking again may help, `retry_after` when (seconds)."""
+    """A model call that failed. `temporary` says whether asking again may help, `retry_after` when (seconds), `partial`
+    what was answered until then."""
 
     def __init__(
-        self, message: str, *, code: str = "provider", temporary: bool = False, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        code: str = "provider",
+        temporary: bool = False,
+        retry_after: float | None = None,
+        partial: str = "",
     ) -> None:
         super().__init__(message)
         self.code = code
         self.temporary = temporary
         self.retry_after = retry_after
+        self.partial = partial
 
 
 class LimitReached(WorkbenchError):

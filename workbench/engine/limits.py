@@ -57,9 +57,13 @@ class Budget:
         """Count a model call that is about to be made. Raises `LimitReached` before the one that would be too many."""
         limits, usage = self.limits, self.usage
         if limits.model_calls is not None and usage.model_calls >= limits.model_calls:
-            raise LimitReached("model_calls", f"The run has made its {limits.model_calls} model calls (limit model_calls).")
+            raise LimitReached(
+                "model_calls", f"The run has made its {limits.model_calls} model calls (limit model_calls)."
+            )
         if limits.tokens is not None and self._counted_tokens >= limits.tokens:
-            raise LimitReached("tokens", f"The run has used {self._counted_tokens:,} of {limits.tokens:,} tokens (limit tokens).")
+            raise LimitReached(
+                "tokens", f"The run has used {self._counted_tokens:,} of {limits.tokens:,} tokens (limit tokens)."
+            )
         if limits.output_tokens is not None and self._counted_output >= limits.output_tokens:
             spent = f"{self._counted_output:,} of {limits.output_tokens:,}"
             raise LimitReached("output_tokens", f"The run has used {spent} output tokens (limit output_tokens).")

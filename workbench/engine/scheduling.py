@@ -140,7 +140,9 @@ class Graph:
         trigger = [index for index in between if self.edges[index].trigger]
         components = self._components(members, trigger)
         unit_of = {node: unit for unit, nodes in enumerate(components) for node in nodes}
-        selfish = {self.edges[index].source for index in trigger if self.edges[index].source == self.edges[index].target}
+        selfish = {
+            self.edges[index].source for index in trigger if self.edges[index].source == self.edges[index].target
+        }
         nested = [len(nodes) > 1 or nodes[0] in selfish for nodes in components]
         late = self._late(between, unit_of, len(components))
         waits, after = [0] * len(components), [[] for _ in components]  # type: tuple[list[int], list[list[int]]]
@@ -159,7 +161,9 @@ class Graph:
         graph.add_edges_from_no_data(
             [(position[self.edges[index].source], position[self.edges[index].target]) for index in trigger]
         )
-        components = [sorted(members[place] for place in found) for found in rustworkx.strongly_connected_components(graph)]
+        components = [
+            sorted(members[place] for place in found) for found in rustworkx.strongly_connected_components(graph)
+        ]
         return [tuple(found) for found in sorted(components)]
 
     def _late(self, between: list[int], unit_of: Mapping[int, int], count: int) -> frozenset[int]:
@@ -254,9 +258,7 @@ class Scheduler:
         )
         edges = self.graph.edges
         chosen = [
-            index
-            for index in self.graph.out[node]
-            if outcome.targets is None or edges[index].target in outcome.targets
+            index for index in self.graph.out[node] if outcome.targets is None or edges[index].target in outcome.targets
         ]
         fired = {
             index

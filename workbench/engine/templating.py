@@ -44,8 +44,10 @@ FILTERS = (
     "wordcount"
 ).split()
 METHODS = frozenset(
-    "capitalize count endswith find get index items keys lower lstrip removeprefix removesuffix rstrip split "
-    "splitlines startswith strip title upper values".split()
+    (
+        "capitalize count endswith find get index items keys lower lstrip removeprefix removesuffix rstrip split "
+        "splitlines startswith strip title upper values"
+    ).split()
 )
 FORBIDDEN: tuple[tuple[type[nodes.Node], str], ...] = (
     (nodes.Macro, "macro"),
@@ -144,7 +146,7 @@ def _replace(text: Any, old: str, new: str) -> str:
     found = text.count(old) if old else len(text) + 1
     if len(text) + found * (len(new) - len(old)) > MAX_CHARACTERS:
         _measured("x" * (MAX_CHARACTERS + 1))
-    return text.replace(old, new)
+    return str(text).replace(old, new)
 
 
 def _to_text(value: Any) -> Any:
@@ -160,7 +162,11 @@ class _Environment(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if operator == "*":
             for text, times in ((left, right), (right, left)):
-                if isinstance(text, str | list | tuple) and isinstance(times, int) and len(text) * times > MAX_CHARACTERS:
+                if (
+                    isinstance(text, str | list | tuple)
+                    and isinstance(times, int)
+                    and len(text) * times > MAX_CHARACTERS
+                ):
                     _measured("x" * (MAX_CHARACTERS + 1))
         if isinstance(left, int) and isinstance(right, int) and left.bit_length() + right.bit_length() > MAX_BITS:
             raise TemplateError("The prompt computes with numbers that are too large.")
@@ -176,7 +182,12 @@ def _environment() -> _Environment:
     environment = _Environment(undefined=Missing, autoescape=False, finalize=_to_text, keep_trailing_newline=True)
     environment.globals = {"range": environment.globals["range"]}
     kept = {name: environment.filters[name] for name in FILTERS}
-    guards: dict[str, Callable[..., Any]] = {"_bounded": _bounded, "_concat": _concat, "join": _join, "replace": _replace}
+    guards: dict[str, Callable[..., Any]] = {
+        "_bounded": _bounded,
+        "_concat": _concat,
+        "join": _join,
+        "replace": _replace,
+    }
     environment.filters = {**kept, **guards}
     return environment
 
@@ -225,7 +236,7 @@ def _compiled(text: str) -> Template:
         code = _ENVIRONMENT.compile(tree)
     except (SyntaxError, RecursionError, TemplateSyntaxError) as error:
         raise TemplateError("The prompt is nested too deep.") from error
-    return Template.from_code(_ENVIRONMENT, code, dict(_ENVIRONMENT.globals), None)  # type: ignore[arg-type]
+    return Template.from_code(_ENVIRONMENT, code, dict(_ENVIRONMENT.globals), None)
 
 
 def _guarded(concat: nodes.Concat) -> nodes.Filter:
@@ -312,7 +323,9 @@ class _Walk:
         else:
             self._children(node, defined, later, local)
 
-    def _children(self, node: nodes.Node, defined: frozenset[tuple[str, ...]], later: bool, local: frozenset[str]) -> None:
+    def _children(
+        self, node: nodes.Node, defined: frozenset[tuple[str, ...]], later: bool, local: frozenset[str]
+    ) -> None:
         for child in node.iter_child_nodes():
             if isinstance(child, nodes.Assign):
                 self.visit(child.node, defined, later, local)

@@ -65,7 +65,9 @@ class Agent(Node):
                 return Emitted((self.message(text, data, structured=True),))
             if repairs == 0:
                 self._text(reply)
-                raise NodeFailed(f"The answer of node {self.node!r} does not fit its schema: {fault}", code="bad_output")
+                raise NodeFailed(
+                    f"The answer of node {self.node!r} does not fit its schema: {fault}", code="bad_output"
+                )
             repairs -= 1
             await context.note(f"The answer was sent back to be mended: {fault}", "repair")
             messages += [

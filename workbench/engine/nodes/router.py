@@ -54,7 +54,7 @@ class Router(Node):
         choices = [*self.targets, END]
         listed = ", ".join(f'"{choice}"' for choice in choices)
         addition = (
-            f"\n\nWhat comes next? Choose one or several of {listed}; \"{END}\" alone means that nothing does. "
+            f'\n\nWhat comes next? Choose one or several of {listed}; "{END}" alone means that nothing does. '
             'Reply as JSON: {"targets": […]}'
         )
         schema: dict[str, Json] = {
@@ -64,7 +64,12 @@ class Router(Node):
         }
         try:
             chosen, _ = await ask_for_json(
-                context, self.config.model, opening(context, self.config, addition), self.config.params, schema, repairs=2
+                context,
+                self.config.model,
+                opening(context, self.config, addition),
+                self.config.params,
+                schema,
+                repairs=2,
             )
         except NodeFailed as error:
             return self._unclear(inbox, str(error))

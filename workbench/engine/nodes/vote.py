@@ -64,7 +64,7 @@ class Vote(Node):
             "required": ["best"],
             "additionalProperties": False,
         }
-        asked = f"{question}\n\n{listed}\n\nWhich answer is best? Reply as JSON: {{\"best\": number}}"
+        asked = f'{question}\n\n{listed}\n\nWhich answer is best? Reply as JSON: {{"best": number}}'
         messages = [ChatMessage(role="system", content=JUDGE), ChatMessage(role="user", content=asked)]
         chosen, _ = await ask_for_json(context, self.config.model, messages, self.config.params, schema, repairs=2)
         return self._emit(answers[int(chosen["best"]) - 1])
@@ -85,9 +85,10 @@ class Vote(Node):
 
     def _best(self, answers: list[MessageData], field: str) -> MessageData:
         def number(answer: MessageData) -> float:
-            found, value = field_value(answer.data, field.split(".")) if answer.structured else (False, None)
-            usable = found and isinstance(value, int | float) and not isinstance(value, bool)
-            return float(value) if usable and math.isfinite(value) else -math.inf
+            _, value = field_value(answer.data, field.split(".")) if answer.structured else (False, None)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                return -math.inf
+            return float(value) if math.isfinite(value) else -math.inf
 
         best = max(answers, key=number)
         if number(best) == -math.inf:

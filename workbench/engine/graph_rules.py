@@ -1,0 +1,182 @@
+"""Rules about a topology's graph: where it starts and ends, what is never reached, what never ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbench.engine.documents import pointer
+from workbench.engine.errors import Problem
+from workbench.engine.plugins import nearest
+from workbench.engine.reachability import Shape
+from workbench.engine.spec import EdgeSpec, TopologySpec
+
+DEEPEST_SCOPES = 3
+
+
+def graph_problems(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
+    """Every problem of the graph, errors and warnings."""
+    yield from _ends(spec)
+    yield from _reach(shape)
+    yield from _cycles(shape)
+    yield from _late_data(shape)
+    yield from _silent_inputs(shape, spec)
+    yield from _calls(shape, spec)
+
+
+def _ends(spec: TopologySpec) -> Iterator[Problem]:
+    known = list(spec.nodes)
+    for word, names in (("start", spec.start), ("end", spec.end)):
+        if not names:
+            example = f'"{word}": ["{known[0] if known else "writer"}"]'
+            yield Problem(
+                "error", f"no_{word}", f"/{word}", f"The topology has no {word} node.", f"For example {example}."
+            )
+        for position, name in enumerate(names):
+            path = f"/{word}/{position}"
+            if name not in spec.nodes:
+                yield Problem("error", f"unknown_{word}", path, f"There is no node {name!r}.{nearest(name, known)}")
+            elif name in names[:position]:
+                yield Problem("error", f"duplicate_{word}", path, f"{name!r} stands twice in {word!r}.", "Delete one.")
+
+
+def _reach(shape: Shape) -> Iterator[Problem]:
+    if not shape.start:
+        return
+    for node, name in enumerate(shape.nodes):
+        if node not in shape.runs_from_start:
+            end = node in shape.end
+            message = f"{'The end node' if end else 'Node'} {name!r} can never be reached from a start node."
+            hint = "Draw an edge that triggers it, make it a start node, or delete it."
+            yield Problem("error", "unreachable_end" if end else "unreachable", pointer("nodes", name), message, hint)
+    if not shape.end:
+        return
+    useful = shape.reached(shape.end, backwards=True, data=True)
+    for node, name in enumerate(shape.nodes):
+        if node not in useful and node in shape.runs_from_start:
+            message = f"No path leads from node {name!r} to an end node."
+            hint = "Draw an edge onwards, make it an end node, or delete it."
+            yield Problem("error", "no_path_to_end", pointer("nodes", name), message, hint)
+
+
+def _cycles(shape: Shape) -> Iterator[Problem]:
+    for cycle in shape.cycles:
+        inside = set(cycle)
+        entries = shape.entries(cycle)
+        inner = [edge for edge in shape.edges if edge[1] in inside and edge[2] in inside and edge[3].trigger]
+        exits = [edge for edge in shape.edges if edge[1] in inside and edge[2] not in inside and edge[3].trigger]
+        names = ", ".join(repr(shape.nodes[node]) for node in cycle[:5]) + (" …" if len(cycle) > 5 else "")
+        if not exits and all(shape.sure_edge(source, edge) for _, source, _, edge in inner):
+            message = f"Nothing can end the cycle of {names}."
+            hint = 'Give an edge in it a condition ("when") or a bound ("max"), and draw a way out.'
+            yield Problem("error", "endless_cycle", pointer("nodes", shape.nodes[cycle[0]]), message, hint)
+        always = _run_every_iteration(shape, inner, entries)
+        for number, source, _, edge in exits:
+            if source in always and shape.sure_edge(source, edge):
+                message = f"This edge leaves the cycle of {names} in its first iteration: the loop runs once."
+                yield Problem("warning", "loop_runs_once", f"/edges/{number}", message, 'Give it a condition ("when").')
+        for number, source, target, _ in inner:
+            if source != target and source in entries and target in entries:
+                message = (
+                    f"{shape.nodes[source]!r} and {shape.nodes[target]!r} may both be entries of their cycle: then this"
+                )
+                message += " edge leads back, and its message is dropped if the loop ends in the first iteration."
+                yield Problem("warning", "edge_between_entries", f"/edges/{number}", message)
+        if _depth(shape, cycle) > DEEPEST_SCOPES:
+            message = f"The cycle of {names} nests more than {DEEPEST_SCOPES} loops in each other."
+            hint = "Split it: deep nests are hard to follow."
+            yield Problem("warning", "deep_nesting", pointer("nodes", shape.nodes[cycle[0]]), message, hint)
+
+
+def _run_every_iteration(shape: Shape, inner: list[tuple[int, int, int, EdgeSpec]], entries: list[int]) -> set[int]:
+    """The nodes that run in each first iteration, whichever entry is taken."""
+    found: set[int] | None = None
+    for entry in entries:
+        reached, waiting = {entry}, [entry]
+        while waiting:
+            node = waiting.pop()
+            for _, source, target, edge in inner:
+                if source == node and target not in reached and shape.sure_edge(source, edge):
+                    reached.add(target)
+                    waiting.append(target)
+        found = reached if found is None else found & reached
+    return found or set()
+
+
+def _depth(shape: Shape, cycle: list[int]) -> int:
+    """How many loops lie in each other, when each is entered wherever it can be."""
+    deepest, waiting = 0, [(cycle, shape.entries(cycle), 1)]
+    while waiting:
+        members, entries, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        if depth > DEEPEST_SCOPES:
+            break
+        cut = set(entries) or {members[0]}
+        inside = set(members)
+        kept = [
+            edge
+            for _, source, target, edge in shape.edges
+            if edge.trigger and source in inside and target in inside and target not in cut
+        ]
+        part = Shape([shape.nodes[node] for node in members], (), (), kept)
+        for inner in part.cycles:
+            nodes = [shape.index[part.nodes[node]] for node in inner]
+            waiting.append((nodes, shape.entries(nodes), depth + 1))
+    return deepest
+
+
+def _late_data(shape: Shape) -> Iterator[Problem]:
+    for number, source, target, edge in shape.edges:
+        if edge.trigger or shape.circle[source] != shape.circle[target]:
+            continue
+        if shape.component[source] == shape.component[target] and any(source in cycle for cycle in shape.cycles):
+            continue
+        message = (
+            f"What {shape.nodes[source]!r} sends {shape.nodes[target]!r} here can never arrive: it starts earlier."
+        )
+        hint = "Turn the edge round, or let it trigger and close a loop."
+        yield Problem("warning", "data_never_arrives", f"/edges/{number}", message, hint)
+
+
+def _silent_inputs(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
+    fed = {target for _, _, target, edge in shape.edges if edge.carry} | set(shape.start)
+    for node in sorted({target for _, _, target, _ in shape.edges} - fed):
+        name = shape.nodes[node]
+        kind = spec.nodes[name]
+        if kind.type in ("passthrough", "vote", "router") or (kind.type == "agent" and not kind.config.get("prompt")):
+            message = f'Node {name!r} only ever runs with an empty inbox: every edge into it has "carry": false.'
+            yield Problem("warning", "empty_inbox", pointer("nodes", name), message, "Let one edge carry its message.")
+
+
+def _calls(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
+    most = spec.limits.model_calls
+    if most is None or not shape.start or not shape.end:
+        return
+    least = _fewest_calls(shape, spec)
+    if least is not None and most < least:
+        message = f"The shortest way from start to end makes {least} model calls; the limit is {most}."
+        yield Problem("warning", "limit_too_small", "/limits/model_calls", message, "Raise the limit.")
+
+
+def _fewest_calls(shape: Shape, spec: TopologySpec) -> int | None:
+    """Model calls on the cheapest path (0-1 breadth first)."""
+    from collections import deque
+
+    def calls(node: int) -> int:
+        kind = spec.nodes[shape.nodes[node]]
+        asks = kind.type == "agent" or (kind.type == "router" and kind.config.get("mode", "model") == "model")
+        return int(asks or (kind.type == "vote" and kind.config.get("by") == "judge"))
+
+    after: dict[int, list[int]] = {}
+    for _, source, target, edge in shape.edges:
+        if edge.trigger:
+            after.setdefault(source, []).append(target)
+    best = {node: calls(node) for node in shape.start}
+    waiting = deque(sorted(best, key=lambda node: best[node]))
+    while waiting:
+        node = waiting.popleft()
+        for target in after.get(node, ()):
+            cost = best[node] + calls(target)
+            if cost < best.get(target, cost + 1):
+                best[target] = cost
+                (waiting.append if calls(target) else waiting.appendleft)(target)
+    return min((best[node] for node in shape.end if node in best), default=None)

@@ -1,0 +1,170 @@
+"""From a topology to a run plan: every name resolved and frozen, so that a run can be repeated a year later.
+
+Format `workbench.plan/1`. The hash is over everything but where nodes are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from workbench.engine.conditions import read_condition
+from workbench.engine.documents import content_hash
+from workbench.engine.errors import InvalidDocument, Problem, has_errors
+from workbench.engine.nodes import NODES, Catalogue, Node, Surroundings
+from workbench.engine.scheduling import Edge, Graph
+from workbench.engine.spec import EdgeSpec, Limits, NodeSpec, Params, TopologySpec
+from workbench.engine.templating import references
+from workbench.engine.validation import topology_problems
+
+PLAN_FORMAT = "workbench.plan/1"
+Json = Any
+
+
+class NodePlan(BaseModel):
+    """A node with its config resolved: agents looked up, models, params and prompts filled in."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: str
+    label: str | None = None
+    on_error: Literal["fail", "continue"] = "fail"
+    config: dict[str, Json] = {}
+
+
+class RunPlan(BaseModel):
+    """All that is needed to repeat a run. `topology` is the document it was made from, without its layout."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["workbench.plan/1"] = "workbench.plan/1"
+    topology: dict[str, Json]
+    nodes: dict[str, NodePlan]
+    edges: tuple[dict[str, Json], ...]
+    start: tuple[str, ...]
+    end: tuple[str, ...]
+    limits: Limits
+    vars: dict[str, Json] = {}
+    layout: dict[str, tuple[float, float]] = {}
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 (hex) over the plan without its layout."""
+        return content_hash(self.model_dump(mode="json", exclude={"layout"}))
+
+    def models(self) -> set[str]:
+        """Every model it may ask, as `provider/name`."""
+        return {model for node in self.nodes.values() if (model := node.config.get("model"))}
+
+    def made_nodes(self) -> list[Node]:
+        """The nodes, ready to run, in declared order."""
+        made = []
+        for name, node in self.nodes.items():
+            kind = NODES.get(node.type)
+            targets = dict.fromkeys(
+                edge["to"] for edge in self.edges if edge["from"] == name and edge.get("trigger", True)
+            )
+            made.append(kind(name, kind.Config.model_validate(node.config), tuple(targets)))
+        return made
+
+    def graph(self) -> Graph:
+        """What the scheduler works on: nodes by their place in `nodes`."""
+        index = {name: position for position, name in enumerate(self.nodes)}
+        edges = []
+        for data in self.edges:
+            edge = EdgeSpec.model_validate(data)
+            ends = index[edge.source], index[edge.target]
+            condition = read_condition(edge.when)
+            edges.append(Edge(*ends, condition, edge.trigger, edge.carry, edge.keep, edge.clear, edge.max))
+        watched = frozenset(index[name] for name in self._named_in_prompts() if name in index)
+        return Graph(len(index), edges, [index[name] for name in self.start], watched)
+
+    def _named_in_prompts(self) -> set[str]:
+        named: set[str] = set()
+        for node in self.nodes.values():
+            kind = NODES.get(node.type)
+            for text in kind.prompts(kind.Config.model_validate(node.config)).values():
+                named |= {item.path[1] for item in references(text) if item.path[0] == "nodes" and len(item.path) > 1}
+        return named
+
+
+def plan_topology(
+    spec: TopologySpec,
+    catalogue: Catalogue,
+    *,
+    overrides: Mapping[str, Json] | None = None,
+    limits: Mapping[str, Json] | None = None,
+) -> RunPlan:
+    """The plan of a topology. `overrides` are a configuration's: `model` and `params` for every node that asks a model,
+    `vars`; `limits` override the topology's key by key. Raises `InvalidDocument` with every problem."""
+    spec, forced_model, forced_params = _overridden(spec, overrides or {}, limits or {})
+    problems = topology_problems(spec, catalogue)
+    if has_errors(problems):
+        raise InvalidDocument(problems)
+    nodes = {name: _node(name, node, spec, catalogue, forced_model, forced_params) for name, node in spec.nodes.items()}
+    document = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"layout"})
+    return RunPlan(
+        topology=document,
+        nodes=nodes,
+        edges=tuple(edge.model_dump(mode="json", by_alias=True, exclude_defaults=True) for edge in spec.edges),
+        start=spec.start,
+        end=spec.end,
+        limits=spec.limits,
+        vars=spec.vars,
+        layout=spec.layout,
+    )
+
+
+def _node(
+    name: str, node: NodeSpec, spec: TopologySpec, catalogue: Catalogue, model: str | None, params: Params | None
+) -> NodePlan:
+    kind = NODES.get(node.type)
+    targets = dict.fromkeys(edge.target for edge in spec.edges if edge.source == name and edge.trigger)
+    around = Surroundings(name, spec.defaults, catalogue, tuple(targets))
+    config = kind.resolve(kind.Config.model_validate(node.config), around)
+    asks = getattr(config, "model", None)
+    if asks and model:
+        config = config.model_copy(update={"model": model})
+    if asks and params:
+        config = config.model_copy(update={"params": config.params.merged(params)})
+    resolved = config.model_dump(mode="json", exclude_none=True)
+    return NodePlan(type=node.type, label=node.label, on_error=node.on_error, config=resolved)
+
+
+def _overridden(
+    spec: TopologySpec, overrides: Mapping[str, Json], limits: Mapping[str, Json]
+) -> tuple[TopologySpec, str | None, Params | None]:
+    unknown = [key for key in overrides if key not in ("model", "params", "vars")]
+    if unknown:
+        raise _invalid(
+            f"/overrides/{unknown[0]}", f"There is no override {unknown[0]!r}: known are model, params, vars."
+        )
+    document = spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    variables = overrides.get("vars") or {}
+    for name in variables:
+        if name not in spec.vars:
+            raise _invalid(f"/overrides/vars/{name}", f"The topology {spec.name!r} has no var {name!r} to override.")
+    document["vars"] = {**spec.vars, **variables}
+    document["limits"] = {**document.get("limits", {}), **limits}
+    model = overrides.get("model") or None
+    if model and document.get("defaults", {}).get("model") is None:
+        document["defaults"] = {**document.get("defaults", {}), "model": model}
+    try:
+        params = Params.model_validate(overrides.get("params") or {})
+        changed = TopologySpec.model_validate(document)
+        if model:
+            changed.defaults.model_validate({"model": model})
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        where = "/".join(str(step) for step in fault["loc"])
+        raise _invalid(
+            f"/overrides/{where}", f"The override of {where or 'the topology'} does not fit: {fault['msg']}."
+        ) from error
+    return changed, model, params if params.model_dump(exclude_none=True) else None
+
+
+def _invalid(path: str, message: str) -> InvalidDocument:
+    return InvalidDocument([Problem("error", "bad_override", path, message)])

@@ -1,0 +1,165 @@
+"""What can be known of a topology's graph before a run: components, reachability, which nodes ran for sure before which.
+
+All of it is iterative; sets of nodes are integers used as bit sets, so that 10,000 nodes are no matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import rustworkx
+
+from workbench.engine.spec import EdgeSpec
+
+
+class Shape:
+    """A topology's nodes by position and the edges between known nodes. `routers`: nodes that choose their targets."""
+
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        start: Iterable[str],
+        end: Iterable[str],
+        edges: Iterable[EdgeSpec],
+        routers: frozenset[str] = frozenset(),
+    ) -> None:
+        self.nodes = tuple(nodes)
+        self.index = {name: position for position, name in enumerate(self.nodes)}
+        self.start = [self.index[name] for name in start if name in self.index]
+        self.end = [self.index[name] for name in end if name in self.index]
+        self.routers = {self.index[name] for name in routers}
+        self.edges = [
+            (number, self.index[edge.source], self.index[edge.target], edge)
+            for number, edge in enumerate(edges)
+            if edge.source in self.index and edge.target in self.index
+        ]
+
+    def sure_edge(self, source: int, edge: EdgeSpec) -> bool:
+        """Whether the edge fires whenever its source succeeds."""
+        return edge.trigger and edge.when is None and edge.max is None and source not in self.routers
+
+    @cached_property
+    def component(self) -> list[int]:
+        """Node → its strongly connected component over trigger edges."""
+        return self._components([(source, target) for _, source, target, edge in self.edges if edge.trigger])
+
+    @cached_property
+    def circle(self) -> list[int]:
+        """Node → its strongly connected component over all edges."""
+        return self._components([(source, target) for _, source, target, _ in self.edges])
+
+    def _components(self, pairs: list[tuple[int, int]]) -> list[int]:
+        graph = rustworkx.PyDiGraph()
+        graph.add_nodes_from(range(len(self.nodes)))
+        graph.add_edges_from_no_data(pairs)
+        found = [0] * len(self.nodes)
+        for number, members in enumerate(rustworkx.strongly_connected_components(graph)):
+            for node in members:
+                found[node] = number
+        return found
+
+    @cached_property
+    def cycles(self) -> list[list[int]]:
+        """The cyclic components: more than one node, or a self edge that triggers."""
+        members: dict[int, list[int]] = {}
+        for node, number in enumerate(self.component):
+            members.setdefault(number, []).append(node)
+        selfish = {source for _, source, target, edge in self.edges if edge.trigger and source == target}
+        return [nodes for nodes in members.values() if len(nodes) > 1 or nodes[0] in selfish]
+
+    def entries(self, cycle: Iterable[int]) -> list[int]:
+        """The nodes at which a cycle can be entered: from outside, or by the start."""
+        inside = set(cycle)
+        found = {node for node in self.start if node in inside}
+        found |= {t for _, s, t, edge in self.edges if edge.trigger and t in inside and s not in inside}
+        return sorted(found)
+
+    def reached(self, begin: Iterable[int], *, backwards: bool = False, data: bool = False) -> set[int]:
+        """The nodes that can be reached, those at the beginning included."""
+        after: dict[int, list[int]] = {}
+        for _, source, target, edge in self.edges:
+            if edge.trigger or data:
+                first, second = (target, source) if backwards else (source, target)
+                after.setdefault(first, []).append(second)
+        return _closure(begin, after)
+
+    @cached_property
+    def runs_from_start(self) -> set[int]:
+        return self.reached(self.start)
+
+    def ordered(self, first: str, second: str) -> bool:
+        """Whether one of two nodes always waits for the other: an edge path joins them, and no cycle holds both."""
+        a, b = self.index[first], self.index[second]
+        return b in self.reached([a], data=True) or a in self.reached([b], data=True)
+
+    @cached_property
+    def before(self) -> list[int]:
+        """Node → the nodes (bits) that have run for sure before it starts its first visit.
+
+        A forward must-analysis, largest fixpoint: a node that runs was fired by one of its edges, so what is sure before
+        all of them is sure; and it waits for its other sources, so those that must have run count too.
+        """
+        size = len(self.nodes)
+        incoming: list[list[tuple[int, EdgeSpec]]] = [[] for _ in range(size)]
+        for _, source, target, edge in self.edges:
+            incoming[target].append((source, edge))
+        starts = set(self.start)
+        everything = (1 << size) - 1
+        before = [0 if node in starts else everything for node in range(size)]
+        waiting = list(range(size))
+        queued = set(waiting)
+        after: list[list[int]] = [[] for _ in range(size)]
+        for _, source, target, _ in self.edges:
+            after[source].append(target)
+        while waiting:
+            node = waiting.pop()
+            queued.discard(node)
+            found = self._before(node, incoming, before, starts)
+            if found != before[node]:
+                before[node] = found
+                for follower in after[node]:
+                    if follower not in queued:
+                        queued.add(follower)
+                        waiting.append(follower)
+        return before
+
+    def _before(
+        self, node: int, incoming: list[list[tuple[int, EdgeSpec]]], before: list[int], starts: set[int]
+    ) -> int:
+        triggers = [source for source, edge in incoming[node] if edge.trigger]
+        sure = 0 if node in starts or not triggers else -1
+        for source in triggers:
+            sure &= before[source] | (1 << source)
+        if sure == -1:
+            sure = 0
+        waited = [source for source, edge in incoming[node] if self._waits_for(node, source)]
+        changed = True
+        while changed:
+            changed = False
+            for source in waited:
+                if not sure >> source & 1 and self._must_have_run(source, sure, incoming, starts):
+                    sure |= before[source] | (1 << source)
+                    changed = True
+        return sure
+
+    def _waits_for(self, node: int, source: int) -> bool:
+        return self.component[source] != self.component[node] and self.circle[source] != self.circle[node]
+
+    def _must_have_run(
+        self, source: int, sure: int, incoming: list[list[tuple[int, EdgeSpec]]], starts: set[int]
+    ) -> bool:
+        return source in starts or any(
+            sure >> origin & 1 and self.sure_edge(origin, edge) for origin, edge in incoming[source]
+        )
+
+
+def _closure(begin: Iterable[int], after: dict[int, list[int]]) -> set[int]:
+    seen = set(begin)
+    waiting = list(seen)
+    while waiting:
+        for node in after.get(waiting.pop(), ()):
+            if node not in seen:
+                seen.add(node)
+                waiting.append(node)
+    return seen

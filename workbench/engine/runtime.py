@@ -1,0 +1,439 @@
+"""Runs a plan on an instance: within limits, telling what happens, going on from what is already written down.
+
+A run that was interrupted is continued by running the deterministic schedule again: what the journal holds is taken
+instead of done, so that at most the calls that were in flight are made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from workbench.engine.compiler import CompiledPlan, Show, compile_plan
+from workbench.engine.context import Context, RetryPolicy, RunInput, RunServices
+from workbench.engine.errors import LimitReached, WorkbenchError
+from workbench.engine.events import (
+    Journal,
+    LimitHit,
+    MessageData,
+    Noted,
+    RunEnded,
+    RunStarted,
+    VisitEnded,
+    VisitStarted,
+)
+from workbench.engine.limits import Budget, UsageTotals
+from workbench.engine.nodes import Emitted, Node
+from workbench.engine.planning import RunPlan
+from workbench.engine.providers import Providers
+from workbench.engine.scheduling import Outcome, Scheduler, Visit
+
+Status = Literal["succeeded", "failed"]
+ROTATE = 256
+"""Visits shown in one superstep of LangGraph."""
+GRACE = 2.0
+"""Seconds that works have to end after they were cancelled."""
+
+
+class RunResult(NamedTuple):
+    """How a run ended. `output` is the prediction: the last output of the first end node that has one. `order` is the
+    order in which visits started; `node_outputs` every message of every visit, in order."""
+
+    status: str
+    reason: str
+    code: str
+    output: str | None
+    outputs: dict[str, str]
+    partial: bool
+    visits: dict[str, int]
+    order: list[str]
+    node_outputs: dict[str, list[str]]
+    usage: UsageTotals
+
+
+async def run_plan(
+    plan: RunPlan,
+    given: RunInput,
+    *,
+    providers: Providers,
+    journal: Journal,
+    workspace: Path,
+    stop: asyncio.Event,
+    run_id: str,
+    repetition: int = 1,
+    attempt: int = 1,
+    retry: RetryPolicy | None = None,
+    versions: Mapping[str, str] | None = None,
+) -> RunResult:
+    """Run it to its end, or on from where `journal.recorded` stops. Expected failures are a status, not an exception;
+    cancelling it aborts what is in flight and writes no end, so that it can be continued."""
+    run = Run(compile_plan(plan), journal, stop)
+    services = RunServices(
+        given=given,
+        vars=plan.vars,
+        run_id=run_id,
+        repetition=repetition,
+        budget=run.budget,
+        providers=providers,
+        workspace=workspace,
+        append=run.log.append,
+        recorded=run.log.recorded,
+        retry=retry or RetryPolicy(),
+        seconds_left=run.seconds_left,
+    )
+    return await run.execute(
+        services, RunStarted(at=time.time(), attempt=attempt, plan_hash=plan.hash, versions=dict(versions or {}))
+    )
+
+
+class _Log:
+    """Writes events in order. Those that an earlier attempt wrote are taken as written."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.recorded: dict[tuple[Any, ...], Any] = {}
+        self._calls: dict[tuple[str, int], list[Any]] = {}
+        for event in journal.recorded:
+            self.recorded[_key(event)] = event
+            if event.kind in ("model_called", "tool_called"):
+                self._calls.setdefault((event.node, event.visit), []).append(event)
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def calls_of(self, node: str, visit: int) -> Sequence[Any]:
+        """The calls that earlier attempts wrote down for a visit, in order."""
+        return self._calls.get((node, visit), ())
+
+    async def append(self, event: Any) -> None:
+        """Returns when the event is durable."""
+        if _key(event) not in self.recorded:
+            await self._journal.append(event)
+
+    def write(self, event: Any) -> None:
+        """In order with the others, durable before anything that is appended later is."""
+        if _key(event) not in self.recorded:
+            writing = asyncio.ensure_future(self._journal.append(event))
+            self._writing.add(writing)
+            writing.add_done_callback(self._written)
+
+    def _written(self, writing: asyncio.Task[None]) -> None:
+        if writing.cancelled() or writing.exception() is None:
+            self._writing.discard(writing)
+
+    async def flush(self) -> None:
+        """Wait for all that was written; raises what went wrong with it."""
+        while self._writing:
+            await asyncio.gather(*self._writing)
+            self._writing = {writing for writing in self._writing if not writing.done()}
+
+
+def _key(event: Any) -> tuple[Any, ...]:
+    kind = event.kind
+    if kind in ("model_called", "tool_called"):
+        return (kind, event.node, event.visit, event.call)
+    if kind in ("visit_started", "visit_ended"):
+        return (kind, event.node, event.visit)
+    if kind == "noted":
+        return (kind, event.node, event.visit, event.code, event.text)
+    return (kind, event.at)
+
+
+class _Came(NamedTuple):
+    """What came of a visit's work: messages, a failure, or what the journal already holds; `began` is monotonic."""
+
+    what: Emitted | VisitEnded | WorkbenchError
+    began: float
+
+
+class _Ending(NamedTuple):
+    """Why a run ends."""
+
+    status: Literal["succeeded", "failed", "limit_reached", "incomplete", "stopped"]
+    reason: str
+    code: str
+
+
+class Run:
+    """One run under way: the driver that the compiled graph triggers."""
+
+    def __init__(self, compiled: CompiledPlan, journal: Journal, stop: asyncio.Event) -> None:
+        self.compiled, self.plan = compiled, compiled.plan
+        self.log = _Log(journal)
+        self.budget = Budget(self.plan.limits)
+        self.scheduler = Scheduler(compiled.graph)
+        self.order: list[str] = []
+        self.emitted: dict[str, list[tuple[MessageData, ...]]] = {name: [] for name in compiled.ids}
+        self._statuses: dict[tuple[int, int], str] = {}
+        self._stop = stop
+        self._works: dict[asyncio.Task[_Came], Visit] = {}
+        self._done: list[asyncio.Task[_Came]] = []
+        self._wake = asyncio.Event()
+        self._started = time.monotonic()
+        self._earlier = _working_seconds(journal.recorded)
+        self._ending: _Ending | None = None
+
+    def seconds_left(self) -> float | None:
+        """Working time that is left, over all attempts; None where there is no limit."""
+        limit = self.plan.limits.seconds
+        return None if limit is None else limit - self._earlier - (time.monotonic() - self._started)
+
+    async def execute(self, services: RunServices, started: RunStarted) -> RunResult:
+        """From the first visit, or from where the journal stops, to the end."""
+        self.services = services
+        await self.log.append(started)
+        stopping = asyncio.ensure_future(self._stop.wait())
+        stopping.add_done_callback(lambda _: self._wake.set())
+        left = self.seconds_left()
+        alarm = asyncio.get_running_loop().call_later(max(left, 0), self._wake.set) if left is not None else None
+        try:
+            self.scheduler.begin(MessageData(text=services.given.problem, source="start"))
+            await self.compiled.execute(self, steps=1_000_000_000)
+        finally:
+            stopping.cancel()
+            if alarm is not None:
+                alarm.cancel()
+            await self._cancel_works()
+        return await self._end()
+
+    # Driving
+
+    async def proceed(self, show: Show) -> bool:
+        """Do what is ready and wait for what is under way, for at most ROTATE visits; whether there is more."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        shown = 0
+        try:
+            while shown < ROTATE:
+                shown += self._start_ready(show, turn)
+                if not self._works:
+                    return False
+                if not self._done:
+                    await self._wake.wait()
+                self._wake.clear()
+                if self._out_of_time():
+                    await self._cancel_works()
+                    return False
+                self._take_done()
+            return True
+        finally:
+            turn.set_result(None)
+
+    def _start_ready(self, show: Show, turn: asyncio.Future[None]) -> int:
+        shown = 0
+        while self.scheduler.ready and self._ending is None:
+            visit = self.scheduler.ready.popleft()
+            name = self.compiled.ids[visit.node]
+            try:
+                self.budget.admit_visit(name)
+            except LimitReached as error:
+                self._hit(error, name, visit.number)
+                break
+            self.order.append(name)
+            node = self.compiled.nodes[visit.node]
+            if node.waits:
+                shown += 1
+                work = asyncio.ensure_future(self._work(node, visit, self._seen_by(visit)))
+                self._works[work] = visit
+                work.add_done_callback(self._ended)
+                show(name, work, turn)
+            else:
+                self._close(node, visit, self._wire(node, visit))
+        return shown
+
+    def _ended(self, work: asyncio.Task[_Came]) -> None:
+        self._done.append(work)
+        self._wake.set()
+
+    def _take_done(self) -> None:
+        done, self._done = self._done, []
+        for work in sorted(done, key=lambda item: self._works[item].node):
+            visit = self._works.pop(work)
+            self._close(self.compiled.nodes[visit.node], visit, work.result())
+
+    def _out_of_time(self) -> bool:
+        """Whether what is under way must be aborted: a person stopped the run, or its time is up."""
+        if self._stop.is_set():
+            self._ending = _Ending("stopped", "Stopped by a person.", "stopped")
+            return True
+        left = self.seconds_left()
+        if left is None or left > 0 or all(work.done() for work in self._works):
+            return False
+        running = ", ".join(sorted({repr(self.compiled.ids[visit.node]) for visit in self._works.values()}))
+        text = f"The run has worked for {self.plan.limits.seconds:g} seconds (limit seconds); under way: {running}."
+        self._hit(LimitReached("seconds", text), "", 0)
+        return True
+
+    async def _cancel_works(self) -> None:
+        for work in self._works:
+            work.cancel()
+        if self._works:
+            await asyncio.wait(self._works, timeout=GRACE)
+
+    # Visits
+
+    def _wire(self, node: Node, visit: Visit) -> _Came:
+        began = time.monotonic()
+        try:
+            return _Came(node.wire(visit.inbox), began)
+        except WorkbenchError as error:
+            return _Came(error, began)
+
+    async def _work(self, node: Node, visit: Visit, seen: dict[str, dict[str, Any]]) -> _Came:
+        """The work of a visit; expected failures are what came of it, not exceptions."""
+        began = time.monotonic()
+        earlier = self.log.recorded.get(("visit_ended", node.node, visit.number))
+        if earlier is not None:
+            self._account(earlier)
+            return _Came(earlier, began)
+        self.log.write(VisitStarted(at=time.time(), node=node.node, visit=visit.number, inbox=visit.inbox))
+        context = Context(self.services, node.node, visit.number, visit.inbox, seen)
+        try:
+            return _Came(await node.run(visit.inbox, context), began)
+        except WorkbenchError as error:
+            return _Came(error, began)
+
+    def _account(self, ended: VisitEnded) -> None:
+        """What a recorded visit spent belongs to the run, whatever attempt it was made in."""
+        for event in self.log.calls_of(ended.node, ended.visit):
+            if event.kind == "tool_called":
+                self.budget.record_tool()
+            else:
+                self.budget.usage = self.budget.usage._replace(model_calls=self.budget.usage.model_calls + 1)
+                self.budget.record_call(event)
+                counts = self.services.node_calls
+                counts[event.node] = counts.get(event.node, 0) + 1
+
+    def _close(self, node: Node, visit: Visit, came: _Came) -> None:
+        """A visit ended: judge its edges, write it down. A failure ends the run unless the node says to go on."""
+        what = came.what
+        if isinstance(what, LimitReached):
+            self._hit(what, node.node, visit.number)
+            return
+        ids = self.compiled.ids
+        failed = isinstance(what, WorkbenchError) or (isinstance(what, VisitEnded) and what.status == "failed")
+        messages: tuple[MessageData, ...] = () if failed else what.messages  # type: ignore[union-attr]
+        names = None if isinstance(what, WorkbenchError) else what.targets
+        targets = None if names is None else tuple(ids.index(name) for name in names)
+        status: Status = "failed" if failed else "succeeded"
+        reason, code = _reason(what)
+        self.emitted[node.node].append(messages)
+        self._statuses[visit.node, visit.number] = status
+        if failed and self.plan.nodes[node.node].on_error == "fail" and self._ending is None:
+            self._ending = _Ending("failed", reason, code)
+        fired = self.scheduler.finish(visit, Outcome(status, messages, targets))
+        self.log.write(
+            VisitEnded(
+                at=time.time(),
+                node=node.node,
+                visit=visit.number,
+                status=status,
+                messages=messages,
+                fired=fired,
+                reason=reason,
+                code=code,
+                targets=names,
+                seconds=time.monotonic() - came.began,
+            )
+        )
+
+    def _seen_by(self, visit: Visit) -> dict[str, dict[str, Any]]:
+        """The outputs that prompts of this visit may read by name."""
+        seen = {}
+        for other in self.compiled.graph.watched:
+            number = self.scheduler.visible(visit, other)
+            if number:
+                name = self.compiled.ids[other]
+                view: dict[str, Any] = {"status": self._statuses.get((other, number), "succeeded"), "visits": number}
+                messages = self.emitted[name][number - 1] if number <= len(self.emitted[name]) else ()
+                if messages:
+                    view |= {"output": messages[-1].text, "json": messages[-1].data}
+                seen[name] = view
+        return seen
+
+    # The end
+
+    def _hit(self, error: LimitReached, node: str, visit: int, edge: int | None = None) -> None:
+        if self._ending is None:
+            self._ending = _Ending("limit_reached", str(error), error.limit)
+            self.log.write(
+                LimitHit(at=time.time(), limit=error.limit, text=str(error), node=node, visit=visit, edge=edge)
+            )
+
+    async def _end(self) -> RunResult:
+        outputs = self._outputs()
+        ending = self._ending or self._natural_end(outputs)
+        for node in self.scheduler.undelivered() if self._ending is None else ():
+            name = self.compiled.ids[node]
+            text = f"Node {name!r} never ran; the messages that waited for it were dropped."
+            self.log.write(Noted(at=time.time(), text=text, code="dropped_messages", node=name))
+        output = next(iter(outputs.values()), None)
+        partial = ending.status != "succeeded" and output is not None
+        await self.log.flush()
+        await self.log.append(
+            RunEnded(
+                at=time.time(),
+                status=ending.status,
+                reason=ending.reason,
+                code=ending.code,
+                output=output,
+                outputs=outputs,
+                partial=partial,
+            )
+        )
+        return RunResult(
+            status=ending.status,
+            reason=ending.reason,
+            code=ending.code,
+            output=output,
+            outputs=outputs,
+            partial=partial,
+            visits={name: count for name, count in self.budget.visits.items() if count},
+            order=self.order,
+            node_outputs={
+                name: [message.text for messages in visits for message in messages]
+                for name, visits in self.emitted.items()
+                if visits
+            },
+            usage=self.budget.usage,
+        )
+
+    def _outputs(self) -> dict[str, str]:
+        """The last output of each end node that has one, in declared order."""
+        found = {}
+        for name in self.plan.end:
+            last = next((messages for messages in reversed(self.emitted[name]) if messages), None)
+            if last:
+                found[name] = last[-1].text
+        return found
+
+    def _natural_end(self, outputs: dict[str, str]) -> _Ending:
+        if outputs:
+            return _Ending("succeeded", "", "")
+        refused = self.scheduler.refused
+        if not refused:
+            ends = ", ".join(repr(name) for name in self.plan.end)
+            return _Ending("incomplete", f"No end node ({ends}) gave an output.", "no_output")
+        number = next(iter(refused))
+        edge = self.compiled.graph.edges[number]
+        source, target = self.compiled.ids[edge.source], self.compiled.ids[edge.target]
+        text = f"The edge from {source!r} to {target!r} may fire {edge.max} times (max); it would have fired once more."
+        self._hit(LimitReached("edge_max", text), source, refused[number], number)
+        return self._ending or _Ending("limit_reached", text, "edge_max")
+
+
+def _reason(what: Emitted | VisitEnded | WorkbenchError) -> tuple[str, str]:
+    if isinstance(what, WorkbenchError):
+        return str(what), what.code
+    return (what.reason, what.code) if isinstance(what, VisitEnded) else ("", "")
+
+
+def _working_seconds(recorded: Any) -> float:
+    """Seconds that earlier attempts worked: from the start of each to its last event."""
+    total, began, last = 0.0, None, 0.0
+    for event in recorded:
+        if event.kind == "run_started":
+            total += last - began if began is not None else 0.0
+            began = event.at
+        last = max(event.at, began or 0.0)
+    return total + (last - began if began is not None else 0.0)
