@@ -43,10 +43,14 @@ def make_experiment(
         )
         for place, reference in enumerate(references)
     ]
-    defaults = {"status": "finished", "started_at": timezone.now(), "ended_at": timezone.now(), "question": "Which?"}
-    experiment = Experiment.objects.create(
-        name=f"Experiment {number}", dataset_version=version, repetitions=repetitions, **{**defaults, **fields}
-    )
+    defaults = {
+        "name": f"Experiment {number}",
+        "status": "finished",
+        "started_at": timezone.now(),
+        "ended_at": timezone.now(),
+        "question": "Which?",
+    }
+    experiment = Experiment.objects.create(dataset_version=version, repetitions=repetitions, **{**defaults, **fields})
     for position, (label, given) in enumerate(answers.items()):
         make_configuration(experiment, position, label, given, instances)
     return experiment

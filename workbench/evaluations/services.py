@@ -13,8 +13,10 @@ from django.utils import timezone
 from workbench.engine.errors import WorkbenchError
 from workbench.evaluations.models import Evaluation
 from workbench.evaluations.options import evaluator_ready
-from workbench.evaluations.tasks import evaluation_run_task
+from workbench.experiments import tickets
 from workbench.experiments.models import Experiment
+
+JUDGE = "workbench.evaluations.tasks.evaluation_run_task"
 
 STALE = timedelta(seconds=60)
 """An evaluation whose worker was silent for so long is taken by another one."""
@@ -41,7 +43,7 @@ def evaluation_start(
         include_partial=include_partial,
         author=author,
     )
-    evaluation_run_task.delay_on_commit(evaluation.pk)
+    transaction.on_commit(lambda: tickets.send_or_log([(JUDGE, (evaluation.pk,))]))
     return evaluation
 
 
@@ -101,7 +103,7 @@ def evaluations_sweep() -> int:
     for pk, status in lost:
         if status == Evaluation.Status.QUEUED:  # remember when it was rung for, or every sweep would ring
             Evaluation.objects.filter(pk=pk, status=status).update(heartbeat_at=now)
-        evaluation_run_task.delay(pk)
+    tickets.send_or_log([(JUDGE, (pk,)) for pk, _ in lost])
     forgotten = forgotten_experiments()
     for experiment in forgotten:
         experiment_evaluate(experiment)
