@@ -15,7 +15,7 @@ from workbench.engine.errors import ConditionError, Problem
 from workbench.engine.plugins import nearest
 
 Json = Any
-Test = Callable[["Tested"], bool]
+Test = Callable[["Judged"], bool]
 
 OPERATORS = ("contains_any", "contains_none", "matches", "field", "status", "otherwise", "all", "any", "not")
 COMPARISONS = ("equals", "in", "gt", "lt", "exists")
@@ -23,7 +23,7 @@ STATUSES = ("succeeded", "failed")
 MAX_DEPTH = 20
 
 
-class Tested(NamedTuple):
+class Judged(NamedTuple):
     """What a condition looks at: a message's text, its JSON if it is structured, and the visit's status."""
 
     text: str

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import rustworkx
 
-from workbench.engine.conditions import Condition, Tested
+from workbench.engine.conditions import Condition, Judged
 from workbench.engine.events import MessageData
 
 START = -1
@@ -253,7 +253,7 @@ class Scheduler:
         if not outcome.messages and outcome.status == "succeeded":
             return []
         last = outcome.messages[-1] if outcome.messages else None
-        tested = Tested(
+        tested = Judged(
             last.text if last else "", last.data if last else None, bool(last and last.structured), outcome.status
         )
         edges = self.graph.edges

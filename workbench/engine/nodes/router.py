@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from workbench.engine.conditions import Tested, condition_problems, read_condition
+from workbench.engine.conditions import Judged, condition_problems, read_condition
 from workbench.engine.context import Context
 from workbench.engine.errors import NodeFailed, Problem
 from workbench.engine.events import MessageData
@@ -44,7 +44,7 @@ class Router(Node):
 
     def wire(self, inbox: Sequence[MessageData]) -> Emitted:
         last = inbox[-1] if inbox else self.message("")
-        tested = Tested(last.text, last.data, last.structured, last.status)
+        tested = Judged(last.text, last.data, last.structured, last.status)
         for rule in self.config.rules:
             if read_condition(rule.when).test(tested):
                 return self._emit(inbox, rule.to)

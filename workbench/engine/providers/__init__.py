@@ -73,6 +73,7 @@ class Usage(Shape):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
     source: Literal["reported", "estimated", "unknown"] = "unknown"
 
@@ -130,6 +131,11 @@ class Provider(ABC):
     @abstractmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
         """The provider as the process environment describes it; reads its own variables."""
+
+    def price_reference(self) -> dict[str, str] | None:
+        """Under which name the table of prices knows this provider: `{"provider_id": …}` or `{"provider_api_url": …}`.
+        None is for whatever sends no bills by the token: its models are never looked up."""
+        return None
 
     @abstractmethod
     async def chat(self, request: ModelRequest, on_text: Callable[[str], None] | None = None) -> ModelReply:

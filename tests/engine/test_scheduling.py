@@ -1,0 +1,238 @@
+"""The scheduler against a slow interpreter written from the format's own words, and against its worked examples."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.engine.reference import Link, Reference
+from workbench.engine.conditions import Judged, read_condition
+from workbench.engine.events import MessageData
+from workbench.engine.scheduling import Edge, Graph, Outcome, Scheduler
+
+TEXTS = ("a", "b", "c")
+CONDITIONS = (
+    None,
+    None,
+    {"contains_any": ["a"]},
+    {"contains_any": ["b", "c"]},
+    {"contains_none": ["a"]},
+    {"status": "failed"},
+    {"otherwise": True},
+)
+MANY_VISITS = 4  # after so many a node falls silent, so that every run ends
+
+
+@st.composite
+def topologies(draw):
+    size = draw(st.integers(1, 7))
+    nodes = st.integers(0, size - 1)
+    edges = []
+    for _ in range(draw(st.integers(0, 14))):
+        when = draw(st.sampled_from(CONDITIONS))
+        trigger = draw(st.booleans()) or draw(st.booleans()) or when == {"otherwise": True}
+        edges.append(
+            {
+                "source": draw(nodes),
+                "target": draw(nodes),
+                "when": when,
+                "trigger": trigger,
+                "carry": draw(st.booleans()) or not trigger,
+                "keep": draw(st.integers(0, 4)) == 0,
+                "clear": draw(st.sampled_from((None, None, None, "inbox", "kept", "all"))),
+                "max": draw(st.sampled_from((None, None, 1, 2, 3))),
+            }
+        )
+    starts = draw(st.lists(nodes, min_size=1, max_size=3, unique=True))
+    return size, edges, starts, draw(st.integers(0, 2**32))
+
+
+def outcomes(seed, size, edges):
+    """What each visit of each node brings: fixed by the seed, the same for whoever asks and whenever."""
+
+    def outcome(node, number):
+        dice = random.Random(f"{seed}/{node}/{number}")
+        if number > MANY_VISITS or dice.random() < 0.08:
+            return "succeeded", [], None
+        if dice.random() < 0.1:
+            return "failed", [], None
+        texts = [f"{node}.{number}.{place}:{dice.choice(TEXTS)}" for place in range(dice.choice((1, 1, 1, 2)))]
+        targets = None
+        if dice.random() < 0.2:
+            followers = sorted({edge["target"] for edge in edges if edge["source"] == node})
+            targets = [target for target in followers if dice.random() < 0.6]
+        return "succeeded", texts, targets
+
+    return outcome
+
+
+def scheduled(size, edges, starts, outcome, pick):
+    graph = Graph(
+        size,
+        [
+            Edge(
+                edge["source"],
+                edge["target"],
+                read_condition(edge["when"]),
+                edge["trigger"],
+                edge["carry"],
+                edge["keep"],
+                edge["clear"],
+                edge["max"],
+            )
+            for edge in edges
+        ],
+        starts,
+    )
+    scheduler = Scheduler(graph)
+    scheduler.begin(MessageData(text="input"))
+    inboxes, fired, flying = {}, {}, []
+    while scheduler.ready or flying:
+        while scheduler.ready:
+            visit = scheduler.ready.popleft()
+            inboxes[visit.node, visit.number] = [message.text for message in visit.inbox]
+            flying.append(visit)
+        visit = flying.pop(pick(len(flying)))
+        status, texts, targets = outcome(visit.node, visit.number)
+        messages = tuple(MessageData(text=text) for text in texts)
+        chosen = None if targets is None else tuple(targets)
+        fired[visit.node, visit.number] = list(scheduler.finish(visit, Outcome(status, messages, chosen)))
+    assert scheduler.done
+    return inboxes, fired, {index: count for index, count in scheduler.firings.items() if count}
+
+
+def referred(size, edges, starts, outcome, pick):
+    links = []
+    for edge in edges:
+        condition = read_condition(edge["when"])
+        links.append(
+            Link(
+                edge["source"],
+                edge["target"],
+                lambda text, status, condition=condition: condition.test(Judged(text, status=status)),
+                condition.otherwise,
+                edge["trigger"],
+                edge["carry"],
+                edge["keep"],
+                edge["clear"],
+                edge["max"],
+            )
+        )
+    ran = Reference(size, links, starts, outcome, pick).run()
+    return ran.inboxes, ran.fired, {number: count for number, count in ran.fired_count.items() if count}
+
+
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(topologies())
+def test_any_topology_runs_as_the_format_says_whatever_finishes_first(drawn):
+    size, edges, starts, seed = drawn
+    outcome = outcomes(seed, size, edges)
+
+    expected = referred(size, edges, starts, outcome, lambda count: 0)
+
+    for order in range(3):
+        dice = random.Random(f"{seed}/{order}")
+        assert scheduled(size, edges, starts, outcome, dice.randrange) == expected
+
+
+def run(edges, outcome, starts=(0,)):
+    size = 1 + max(max(edge[0], edge[1]) for edge in edges)
+    full = [
+        {
+            "source": e[0],
+            "target": e[1],
+            "when": None,
+            "trigger": True,
+            "carry": True,
+            "keep": False,
+            "clear": None,
+            "max": None,
+        }
+        | (e[2] if len(e) > 2 else {})
+        for e in edges
+    ]
+    inboxes, fired, _ = scheduled(size, full, list(starts), outcome, lambda count: 0)
+    visits = {node: sum(1 for key in inboxes if key[0] == node) for node in range(size)}
+    return visits, inboxes
+
+
+def said(**by_visit):
+    """n1="a,b": node 1 says a, then b, and the last for ever."""
+
+    def outcome(node, number):
+        words = by_visit.get(f"n{node}", "ok").split(",")
+        return "succeeded", [words[min(number, len(words)) - 1]], None
+
+    return outcome
+
+
+def test_exit_that_is_an_outer_back_edge_ends_the_inner_loop_and_repeats_the_outer():
+    # A → B → C → B (inner), C → A (outer), exits C → D, B → T
+    edges = [
+        (0, 1),
+        (1, 2),
+        (2, 1, {"when": {"contains_any": ["inner"]}}),
+        (2, 0, {"when": {"contains_any": ["outer"]}}),
+        (2, 3, {"when": {"contains_any": ["leave"]}}),
+        (1, 4, {"when": {"contains_any": ["never"]}}),
+    ]
+
+    visits, _ = run(edges, said(n2="inner,outer,inner,leave"))
+
+    assert visits == {0: 2, 1: 4, 2: 4, 3: 1, 4: 0}
+
+
+def test_exit_wins_over_a_back_edge_of_the_same_iteration():
+    visits, _ = run([(0, 1), (1, 0), (1, 2)], said())
+
+    assert visits == {0: 1, 1: 1, 2: 1}
+
+
+def test_join_fed_from_inside_and_outside_a_cycle_runs_once_with_its_inbox_in_edge_order():
+    again = {"when": {"contains_any": ["again"]}}
+    done = {"when": {"contains_any": ["done"]}}
+
+    visits, inboxes = run(
+        [(3, 2), (0, 1), (1, 0, again), (1, 2, done), (4, 0), (4, 3)], said(n1="again,again,done"), starts=(4,)
+    )
+
+    assert visits == {0: 3, 1: 3, 2: 1, 3: 1, 4: 1}
+    assert inboxes[2, 1] == ["ok", "done"]
+
+
+def test_revise_with_a_bound_of_four_makes_five_visits():
+    visits, _ = run(
+        [(0, 1), (1, 0, {"when": {"contains_any": ["revise"]}, "max": 4}), (1, 2, {"when": {"contains_any": ["yes"]}})],
+        said(n1="revise"),
+    )
+
+    assert visits == {0: 5, 1: 5, 2: 0}
+
+
+def test_self_edge_inside_a_bigger_cycle_is_a_loop_of_its_own():
+    edges = [
+        (0, 1),
+        (1, 1, {"when": {"contains_any": ["more"]}}),
+        (1, 2, {"when": {"contains_none": ["more"]}}),
+        (2, 0, {"when": {"contains_any": ["back"]}}),
+        (2, 3, {"when": {"contains_any": ["out"]}}),
+    ]
+
+    visits, _ = run(edges, said(n1="more,more,on,more,on", n2="back,out"))
+
+    assert visits == {0: 2, 1: 5, 2: 2, 3: 1}
+
+
+@pytest.mark.parametrize("size", [20_000])
+def test_long_chain_and_large_ring_run_without_recursion(size):
+    chain = [(node, node + 1) for node in range(size)]
+    visits, _ = run(chain, said())
+    assert sum(visits.values()) == size + 1
+
+    ring = [(node, (node + 1) % 3000) for node in range(3000)]
+    ring[-1] = (2999, 0, {"max": 2})
+    visits, _ = run(ring, said())
+    assert set(visits.values()) == {3}
