@@ -239,10 +239,8 @@ async def _read(stream: Any, growing: Growing, target: Target) -> Body:
             raise refusal(target, None, part, {}, model=growing.request.model)
         _take(part, growing, calls)
         last |= {key: value for key, value in part.items() if key != "choices" and value is not None}
-    if not last:
-        raise ValueError("The stream holds nothing.")
     if not growing.finish:
-        raise broken_off(target, growing.text)
+        raise broken_off(target, growing.text) if last or growing.text else _no_dialect(target)
     growing.calls = [_tool_call(number, call) for number, call in sorted(calls.items())]
     return last
 
