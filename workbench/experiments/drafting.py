@@ -15,12 +15,11 @@ from workbench.engine.errors import InvalidDocument, PluginError, Problem, Workb
 from workbench.engine.evaluation import EVALUATORS
 from workbench.engine.planning import RunPlan, plan_topology
 from workbench.engine.plugins import nearest
-from workbench.engine.pricing import has_price
 from workbench.engine.providers import PROVIDERS
 from workbench.engine.validation import check_topology
 from workbench.experiments.models import Configuration, Experiment
 from workbench.experiments.spec import shape_problems
-from workbench.topologies.services import stored_topology
+from workbench.topologies.selectors import stored_topology
 
 MOST_RUNS = 100_000
 
@@ -128,17 +127,14 @@ def configuration_plan(configuration: Configuration, limits: dict[str, Any], cat
 
 
 def model_problems(plan: RunPlan) -> list[Problem]:
-    """Models whose provider does not exist, and money limits that could never strike."""
+    """Models whose provider does not exist."""
     found = []
     for model in sorted(plan.models()):
-        provider, _, name = model.partition("/")
+        provider, _, _name = model.partition("/")
         if provider not in PROVIDERS.names():
             hint = f"There is {', '.join(PROVIDERS.names())}."
             sentence = f"No provider is called {provider!r} (model {model}).{nearest(provider, PROVIDERS.names())}"
             found.append(error("unknown_provider", "/overrides/model", sentence, hint))
-        elif plan.limits.cost_usd is not None and not has_price(provider, name, PROVIDERS.get(provider).free):
-            sentence = f"There is a limit on money, but no price for {model}: it could never strike."
-            found.append(error("unpriced", "/overrides/model", sentence, "Set a limit on tokens instead."))
     return found
 
 

@@ -5,24 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import platform
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.conf import settings
 
+from workbench.engine.context import RunInput
 from workbench.engine.errors import WorkbenchError
 from workbench.engine.planning import RunPlan
 from workbench.engine.providers import Providers
-from workbench.engine.runtime import RunInput, RunResult, run_plan
+from workbench.engine.runtime import RunResult, run_plan
 from workbench.experiments import lifecycle
 from workbench.experiments.journal import DatabaseJournal, Past, journal_past
 from workbench.experiments.models import Plan, Run
 from workbench.experiments.recorded import worth_keeping
 from workbench.experiments.sweeping import experiment_close
 from workbench.experiments.text import storable
-from workbench.experiments.writer import Fenced, Held, JournalLost, Writer
+from workbench.experiments.writer import Held, Writer
 
 logger = logging.getLogger(__name__)
 
@@ -121,15 +124,23 @@ async def run_outcome(
             stop=stop,
             run_id=str(run.pk),
             repetition=run.repetition,
+            attempt=run.attempt,
+            versions=versions(),
         )
-    except (Fenced, JournalLost):
-        return Outcome("", "", "")
     except WorkbenchError as error:
         return Outcome(Run.Status.FAILED, str(error), error.code)
     except Exception as error:
-        logger.exception("Run %s met a fault in the workbench.", run.pk)
+        if journal.lost is None:
+            logger.exception("Run %s met a fault in the workbench.", run.pk)
         return Outcome(Run.Status.FAILED, f"A fault in the workbench: {error!r}", "fault")
     return Outcome(result.status, result.reason, result.code, result)
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """What this worker runs on, for the journal."""
+    names = ("workbench", "langgraph", "pydantic", "jinja2")
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
 
 
 def run_finish(run: Run, outcome: Outcome, seconds: float) -> None:

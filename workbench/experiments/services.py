@@ -12,7 +12,7 @@ from workbench.datasets.services import dataset_version
 from workbench.engine.errors import WorkbenchError
 from workbench.experiments import tickets
 from workbench.experiments.models import Configuration, Experiment, Run
-from workbench.experiments.spec import ConfigurationSpec, ExperimentSpec
+from workbench.experiments.spec import ConfigurationSpec, ExperimentSpec, own_label
 from workbench.experiments.starting import experiment_start
 from workbench.experiments.sweeping import experiment_close
 
@@ -78,18 +78,10 @@ def labelled(configurations: tuple[ConfigurationSpec, ...]) -> list[tuple[Config
     found: list[tuple[ConfigurationSpec, str]] = []
     seen: dict[str, int] = {}
     for given in configurations:
-        label = (given.label.strip() or own_label(given))[:190]
+        label = (given.label.strip() or own_label(given.topology, given.overrides.stored()))[:190]
         seen[label] = seen.get(label, 0) + 1
         found.append((given, label if seen[label] == 1 else f"{label} ({seen[label]})"))
     return found
-
-
-def own_label(given: ConfigurationSpec) -> str:
-    """`vote_of_three · ollama/qwen3 · temperature 0.7`."""
-    changed = given.overrides.stored()
-    parts = [given.topology, changed.get("model", "")]
-    parts += [f"{name} {value}" for key in ("params", "vars") for name, value in changed.get(key, {}).items()]
-    return " · ".join(str(part) for part in parts if part != "")
 
 
 def experiment_copy(experiment: Experiment, *, author: str = "") -> Experiment:
@@ -185,4 +177,3 @@ def starters_load() -> None:
         }
     )
     experiment_create(spec, ships=True)
-

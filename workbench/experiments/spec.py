@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, ValidationError
@@ -34,6 +35,13 @@ class ConfigurationSpec(Spec):
     topology: Name
     label: Label = ""
     overrides: Overrides = Overrides()
+
+
+def own_label(topology: str, overrides: Mapping[str, Any]) -> str:
+    """What a configuration is called that was given no name: `vote_of_three · ollama/qwen3 · temperature 0.7`."""
+    parts = [topology, overrides.get("model", "")]
+    parts += [f"{name} {value}" for key in ("params", "vars") for name, value in overrides.get(key, {}).items()]
+    return " · ".join(str(part) for part in parts if part != "")
 
 
 class EvaluatorChoice(Spec):

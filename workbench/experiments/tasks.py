@@ -8,7 +8,7 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 
 
-@shared_task
+@shared_task  # type: ignore[untyped-decorator]
 def run_execute_task(run_id: int) -> None:
     """A run's ticket: wait for a slot of this process, take the run, hand it to the loop."""
     from workbench.experiments.worker import current  # loads LangGraph: workers only
@@ -16,7 +16,7 @@ def run_execute_task(run_id: int) -> None:
     current().take(run_id)
 
 
-@shared_task
+@shared_task  # type: ignore[untyped-decorator]
 def runs_dispatch_task(experiment_id: int, after: int = 0) -> None:
     """Send the tickets of an experiment, a hundred at a time, so that experiments take turns in the queue."""
     from workbench.experiments.sweeping import runs_dispatch
@@ -24,7 +24,7 @@ def runs_dispatch_task(experiment_id: int, after: int = 0) -> None:
     runs_dispatch(experiment_id, after)
 
 
-@shared_task
+@shared_task  # type: ignore[untyped-decorator]
 def runs_sweep_task() -> None:
     """Bring back what a dead worker or a lost ticket has left behind."""
     from workbench.experiments.sweeping import sweep

@@ -1,5 +1,24 @@
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-urlpatterns: list[URLPattern] = []
+from workbench.experiments import run_views, views
+
+urlpatterns: list[URLPattern] = [
+    path("experiments/", views.experiment_list, name="experiment_list"),
+    path("experiments/new/", views.experiment_create, name="experiment_create"),
+    path("experiments/<int:pk>/", views.experiment_detail, name="experiment_detail"),
+    path("experiments/<int:pk>/edit/", views.experiment_edit, name="experiment_edit"),
+    path("experiments/<int:pk>/providers/", views.experiment_providers, name="experiment_providers"),
+    path("experiments/<int:pk>/start/", views.experiment_start, name="experiment_start"),
+    path("experiments/<int:pk>/stop/", views.experiment_stop, name="experiment_stop"),
+    path("experiments/<int:pk>/copy/", views.experiment_copy, name="experiment_copy"),
+    path("experiments/<int:pk>/resume/", views.experiment_resume, name="experiment_resume"),
+    path("runs/", run_views.run_list, name="run_list"),
+    path("runs/<int:pk>/", run_views.run_detail, name="run_detail"),
+    path("runs/<int:pk>/events/", run_views.run_events, name="run_events"),
+    path("runs/<int:pk>/events/<int:sequence>/", run_views.run_event, name="run_event"),
+    path("runs/<int:pk>/visits/<str:node>/<int:visit>/", run_views.run_visit, name="run_visit"),
+    path("runs/<int:pk>/stop/", run_views.run_stop, name="run_stop"),
+    path("topologies/<str:name>/runs/", run_views.topology_runs, name="topology_runs"),
+]

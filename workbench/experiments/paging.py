@@ -1,0 +1,20 @@
+"""Pages of long lists, with the filters kept in the links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest
+
+
+def page_of(request: HttpRequest, rows: Any, size: int, name: str = "page") -> Page[Any]:
+    """The page that the address asks for; the nearest there is where it asks for none."""
+    return Paginator(rows, size).get_page(request.GET.get(name))
+
+
+def query_without(request: HttpRequest, name: str = "page") -> str:
+    """The address's query, but for the page: what a link to another page keeps."""
+    query = request.GET.copy()
+    query.pop(name, None)
+    return query.urlencode()
