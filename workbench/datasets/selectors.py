@@ -70,3 +70,10 @@ def instances_found(version: DatasetVersion, *, words: str = "", split: str = ""
     if words:
         instances = instances.filter(Q(key__icontains=words) | Q(problem__icontains=words))
     return instances
+
+
+def neighbours(instance: Instance) -> tuple[Instance | None, Instance | None]:
+    """The instances before and after it in its version."""
+    others = Instance.objects.filter(version_id=instance.version_id).only("key", "position", "version_id")
+    before = others.filter(position__lt=instance.position).order_by("-position").first()
+    return before, others.filter(position__gt=instance.position).first()
