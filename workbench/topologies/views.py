@@ -84,7 +84,7 @@ def topology_create(request: HttpRequest) -> HttpResponse:
         except StoreError as error:
             form.add_error("name", str(error))
         except InvalidDocument as error:
-            form.add_error("source", "It has errors, so it can't be copied. Mend it first.")
+            form.add_error("source", "It has errors, so it can't be used as a beginning. Mend it first.")
             context["problems"] = error.problems
         else:
             messages.success(request, f"{topology.name} is created.")
