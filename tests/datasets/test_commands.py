@@ -31,13 +31,13 @@ def file(tmp_path):
 def test_import_says_what_was_made_and_a_second_time_that_nothing_was(file):
     first, second = run("import", file, "--name", "mine", "--title", "My own"), run("import", file, "--name", "mine")
 
-    assert (first.exit_code, first.stdout) == (0, "mine@1: 1 instances.\n")
+    assert (first.exit_code, first.stdout) == (0, "mine@1: 1 instance.\n")
     assert (second.exit_code, second.stdout) == (0, "mine@1 holds exactly this already: there is no new version.\n")
 
 
 @pytest.mark.django_db
 def test_name_is_the_files_where_none_is_given(file):
-    assert run("import", file).stdout == "my-set@1: 1 instances.\n"
+    assert run("import", file).stdout == "my-set@1: 1 instance.\n"
 
 
 @pytest.mark.django_db
@@ -83,7 +83,7 @@ def test_first_command_on_an_empty_home_makes_the_database_and_an_unknown_name_i
 
     done, missing, nowhere = command("import", file), command("show", "my-sat"), command("import", "none.jsonl")
 
-    assert (done.returncode, done.stdout) == (0, "my-set@1: 1 instances.\n")
+    assert (done.returncode, done.stdout) == (0, "my-set@1: 1 instance.\n")
     assert (missing.returncode, missing.stderr) == (
         2,
         "workbench: There is no data set 'my-sat'. Did you mean 'my-set'? There is my-set.\n",

@@ -55,7 +55,7 @@ def dataset_import(file: Path, name: str, title: str) -> None:
         complain(error)
         sys.exit(2)
     if created:
-        click.echo(f"{version}: {version.count:,} instances.")
+        click.echo(f"{version}: {version.count:,} instance{'' if version.count == 1 else 's'}.")
     else:
         click.echo(f"{version} holds exactly this already: there is no new version.")
 
@@ -67,10 +67,8 @@ def dataset_list(as_json: bool) -> None:
     from workbench.datasets.selectors import datasets_listed
 
     rows = [
-        {"name": name, "title": title, "version": number, "instances": count}
-        for name, title, number, count in datasets_listed().values_list(
-            "name", "title", "newest_number", "newest_count"
-        )
+        {"name": each.name, "title": each.title, "version": each.number, "instances": each.instances}
+        for each in datasets_listed()
     ]
     if as_json:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))

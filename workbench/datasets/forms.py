@@ -34,8 +34,8 @@ class ImportForm(forms.Form):
     upload = forms.CharField(required=False, max_length=80, widget=forms.HiddenInput)
     filename = forms.CharField(required=False, max_length=300, widget=forms.HiddenInput)
 
-    def clean_file(self) -> UploadedFile | None:
-        file: UploadedFile | None = self.cleaned_data["file"]
+    def clean_file(self) -> UploadedFile[Any] | None:
+        file: UploadedFile[Any] | None = self.cleaned_data["file"]
         if file is not None and (file.size or 0) > MAX_BYTES:
             raise forms.ValidationError(f"The file has {(file.size or 0) / 1024**2:.1f} MB; 50 MB is the most.")
         return file

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import NamedTuple
+
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from workbench.datasets.models import Dataset, DatasetVersion, Instance
 from workbench.engine.errors import WorkbenchError
 from workbench.engine.plugins import nearest
+
+
+class DatasetRow(NamedTuple):
+    """A data set as a list shows it; None where it has no version yet."""
+
+    name: str
+    title: str
+    ships: bool
+    number: int | None
+    instances: int | None
+    added_at: datetime | None
 
 
 class UnknownDataset(WorkbenchError):
@@ -46,14 +60,11 @@ def instance_of_version(version: DatasetVersion, key: str) -> Instance:
     return instance
 
 
-def datasets_listed() -> QuerySet[Dataset]:
-    """Every data set with its newest version's number, size and date on it, in one query."""
+def datasets_listed() -> list[DatasetRow]:
+    """Every data set with its newest version's number, size and date, in one query."""
     newest = DatasetVersion.objects.filter(dataset=OuterRef("pk")).order_by("-number")
-    return Dataset.objects.annotate(
-        newest_number=Subquery(newest.values("number")[:1]),
-        newest_count=Subquery(newest.values("count")[:1]),
-        newest_at=Subquery(newest.values("created_at")[:1]),
-    )
+    columns = [Subquery(newest.values(column)[:1]) for column in ("number", "count", "created_at")]
+    return [DatasetRow(*row) for row in Dataset.objects.values_list("name", "title", "ships", *columns)]
 
 
 def splits_of(version: DatasetVersion) -> list[str]:

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -71,7 +72,8 @@ def instance_detail(request: HttpRequest, name: str, number: int, key: str) -> H
 @require_http_methods(["GET", "POST"])
 def dataset_import(request: HttpRequest) -> HttpResponse:
     """A file is looked at first, then added: the first post answers with the preview, the second imports."""
-    form = ImportForm(request.POST or None, request.FILES or None)
+    initial = {"name": request.GET.get("name", "")}
+    form = ImportForm(request.POST or None, request.FILES or None, initial=initial, label_suffix="")
     context: dict[str, object] = {"form": form}
     if request.method == "POST" and form.is_valid():
         try:
@@ -119,7 +121,7 @@ def imported(request: HttpRequest, form: ImportForm, instances: list[InstanceDat
     given = form.cleaned_data
     version, created = version_add(given["name"], instances, title=given["title"], source=given["filename"])
     if created:
-        messages.success(request, f"{version} holds {version.count:,} instances.")
+        messages.success(request, f"{version} holds {version.count:,} instance{pluralize(version.count)}.")
     else:
         messages.info(request, f"The file holds exactly what {version} holds: there is no new version.")
     return redirect(reverse("dataset_detail", args=[version.dataset.name]))
