@@ -5,6 +5,7 @@ A model is written `provider/name` (`ollama/qwen3.5:9b`); what follows the first
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -13,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict
 
 from workbench.engine.plugins import Plugins
+from workbench.engine.pricing import Price, has_price
 
 Json = Any
 
@@ -126,6 +128,8 @@ class Provider(ABC):
     """Whether one call may ask for a JSON answer and offer tools."""
     free: ClassVar[bool] = False
     """An explicit mark that calls cost no money; without it the cost of an unpriced model is unknown."""
+    bills: ClassVar[bool] = False
+    """Whether it may say itself what a call cost, so that a money limit makes sense without a table of prices."""
 
     @classmethod
     @abstractmethod
@@ -174,3 +178,13 @@ class Providers:
         """Close those that were made."""
         for provider in [*self._made.values(), *([self._only] if self._only else [])]:
             await provider.close()
+
+
+def model_has_price(model: str, environ: Mapping[str, str], *, prices: Mapping[str, Price] | None = None) -> bool:
+    """Whether calls of `provider/name` will have a known cost. Raises `PluginError` for a provider that isn't there."""
+    name, _, rest = model.partition("/")
+    provider = PROVIDERS.get(name).from_environ(environ)
+    if provider.bills:
+        return True
+    reference = provider.price_reference()
+    return has_price(name, rest, at=time.time(), free=provider.free, reference=reference, prices=prices)

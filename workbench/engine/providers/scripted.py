@@ -29,6 +29,8 @@ class ScriptedProvider(Provider):
     folder that WORKBENCH_SCRIPTS names, and `scripted/echo` says again what the user said last.
     """
 
+    bills = True
+
     def __init__(self, answer: Script | Answer | None = None, *, folder: Path | None = None) -> None:
         self._answer, self._folder = answer, folder
         self._read: dict[Path, tuple[int, Script]] = {}
