@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from celery import shared_task
@@ -44,16 +45,19 @@ def worker_start(sender: Any, **_: Any) -> None:
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def worker_drain(**_: Any) -> None:
     """A warm shutdown begins: take no more."""
-    from workbench.experiments.worker import started
-
-    if (worker := started()) is not None:
+    if (worker := _started()) is not None:
         worker.drain()
 
 
 @worker_shutdown.connect  # type: ignore[untyped-decorator]
 def worker_end(**_: Any) -> None:
     """The last tickets are dealt with: end the runs or give them back."""
-    from workbench.experiments.worker import started
-
-    if (worker := started()) is not None:
+    if (worker := _started()) is not None:
         worker.close()
+
+
+def _started() -> Any:
+    """The runs' worker of this process; asking must not load LangGraph in a process that ends, or never had one."""
+    module = sys.modules.get("workbench.experiments.worker")
+    started = getattr(module, "started", None)
+    return started() if started else None
