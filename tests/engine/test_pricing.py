@@ -107,6 +107,7 @@ def test_a_price_is_known_before_the_start_or_it_is_not():
         ("ollama/gpt-4o", {}, False),
         ("embedded/smollm2:135m", {}, False),
         ("scripted/echo", {}, True),
+        ("nowhere/x", {}, False),
     ],
 )
 def test_a_models_price_depends_on_where_it_is_asked(model, environ, known):

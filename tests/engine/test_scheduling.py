@@ -154,7 +154,7 @@ def run(edges, outcome, starts=(0,)):
         | (e[2] if len(e) > 2 else {})
         for e in edges
     ]
-    inboxes, fired, _ = scheduled(size, full, list(starts), outcome, lambda count: 0)
+    inboxes, _, _ = scheduled(size, full, list(starts), outcome, lambda count: 0)
     visits = {node: sum(1 for key in inboxes if key[0] == node) for node in range(size)}
     return visits, inboxes
 

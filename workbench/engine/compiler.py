@@ -65,7 +65,8 @@ class CompiledPlan:
             builder.add_node(
                 graph_id(name), _never, destinations=tuple(graph_id(target) for target in after[name]) or (END,)
             )
-        builder.add_node(DRIVER, self._drive, destinations=(DRIVER, END))
+        first = dict.fromkeys(name for start in self.graph.starts for name in self._waiting_after(start))
+        builder.add_node(DRIVER, self._drive, destinations=(DRIVER, END, *(graph_id(name) for name in first)))
         builder.add_edge(START, DRIVER)
         return builder.compile()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from workbench.engine.documents import pointer
 from workbench.engine.errors import Problem
+from workbench.engine.nodes import NODES
 from workbench.engine.plugins import nearest
 from workbench.engine.reachability import Shape
 from workbench.engine.spec import EdgeSpec, TopologySpec
@@ -159,12 +161,10 @@ def _calls(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
 
 def _fewest_calls(shape: Shape, spec: TopologySpec) -> int | None:
     """Model calls on the cheapest path (0-1 breadth first)."""
-    from collections import deque
 
     def calls(node: int) -> int:
         kind = spec.nodes[shape.nodes[node]]
-        asks = kind.type == "agent" or (kind.type == "router" and kind.config.get("mode", "model") == "model")
-        return int(asks or (kind.type == "vote" and kind.config.get("by") == "judge"))
+        return int(kind.type in NODES.names() and NODES.get(kind.type).asks_model(kind.config))
 
     after: dict[int, list[int]] = {}
     for _, source, target, edge in shape.edges:

@@ -16,7 +16,7 @@ from workbench.engine.documents import content_hash
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
 from workbench.engine.nodes import NODES, Catalogue, Node, Surroundings
 from workbench.engine.scheduling import Edge, Graph
-from workbench.engine.spec import EdgeSpec, Limits, NodeSpec, Params, TopologySpec
+from workbench.engine.spec import Defaults, EdgeSpec, Limits, NodeSpec, Params, TopologySpec
 from workbench.engine.templating import references
 from workbench.engine.validation import topology_problems
 
@@ -100,15 +100,14 @@ def plan_topology(
 ) -> RunPlan:
     """The plan of a topology. `overrides` are a configuration's: `model` and `params` for every node that asks a model,
     `vars`; `limits` override the topology's key by key. Raises `InvalidDocument` with every problem."""
-    spec, forced_model, forced_params = _overridden(spec, overrides or {}, limits or {})
+    document = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"layout"})
+    spec = _overridden(spec, overrides or {}, limits or {})
     problems = topology_problems(spec, catalogue)
     if has_errors(problems):
         raise InvalidDocument(problems)
-    nodes = {name: _node(name, node, spec, catalogue, forced_model, forced_params) for name, node in spec.nodes.items()}
-    document = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"layout"})
     return RunPlan(
         topology=document,
-        nodes=nodes,
+        nodes={name: _node(name, node, spec, catalogue) for name, node in spec.nodes.items()},
         edges=tuple(edge.model_dump(mode="json", by_alias=True, exclude_defaults=True) for edge in spec.edges),
         start=spec.start,
         end=spec.end,
@@ -118,25 +117,17 @@ def plan_topology(
     )
 
 
-def _node(
-    name: str, node: NodeSpec, spec: TopologySpec, catalogue: Catalogue, model: str | None, params: Params | None
-) -> NodePlan:
+def _node(name: str, node: NodeSpec, spec: TopologySpec, catalogue: Catalogue) -> NodePlan:
     kind = NODES.get(node.type)
     targets = dict.fromkeys(edge.target for edge in spec.edges if edge.source == name and edge.trigger)
     around = Surroundings(name, spec.defaults, catalogue, tuple(targets))
     config = kind.resolve(kind.Config.model_validate(node.config), around)
-    asks = getattr(config, "model", None)
-    if asks and model:
-        config = config.model_copy(update={"model": model})
-    if asks and params:
-        config = config.model_copy(update={"params": config.params.merged(params)})
     resolved = config.model_dump(mode="json", exclude_none=True)
     return NodePlan(type=node.type, label=node.label, on_error=node.on_error, config=resolved)
 
 
-def _overridden(
-    spec: TopologySpec, overrides: Mapping[str, Json], limits: Mapping[str, Json]
-) -> tuple[TopologySpec, str | None, Params | None]:
+def _overridden(spec: TopologySpec, overrides: Mapping[str, Json], limits: Mapping[str, Json]) -> TopologySpec:
+    """The topology as the configuration wants it: its model and params written into every node that asks a model."""
     unknown = [key for key in overrides if key not in ("model", "params", "vars")]
     if unknown:
         raise _invalid(
@@ -149,21 +140,27 @@ def _overridden(
             raise _invalid(f"/overrides/vars/{name}", f"The topology {spec.name!r} has no var {name!r} to override.")
     document["vars"] = {**spec.vars, **variables}
     document["limits"] = {**document.get("limits", {}), **limits}
-    model = overrides.get("model") or None
-    if model and document.get("defaults", {}).get("model") is None:
-        document["defaults"] = {**document.get("defaults", {}), "model": model}
+    model, params = overrides.get("model") or None, overrides.get("params") or {}
     try:
-        params = Params.model_validate(overrides.get("params") or {})
+        Params.model_validate(params)
+        Defaults.model_validate({"model": model})
         changed = TopologySpec.model_validate(document)
-        if model:
-            changed.defaults.model_validate({"model": model})
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         where = "/".join(str(step) for step in fault["loc"])
-        raise _invalid(
-            f"/overrides/{where}", f"The override of {where or 'the topology'} does not fit: {fault['msg']}."
-        ) from error
-    return changed, model, params if params.model_dump(exclude_none=True) else None
+        message = f"The override of {where or 'the topology'} does not fit: {fault['msg']}."
+        raise _invalid(f"/overrides/{where}", message) from error
+    nodes = {name: _node_overridden(node, model, params) for name, node in changed.nodes.items()}
+    return changed.model_copy(update={"nodes": nodes})
+
+
+def _node_overridden(node: NodeSpec, model: str | None, params: Mapping[str, Json]) -> NodeSpec:
+    if node.type not in NODES.names() or not NODES.get(node.type).asks_model(node.config):
+        return node
+    changed = {**node.config, "params": {**(node.config.get("params") or {}), **params}}
+    if model:
+        changed["model"] = model
+    return NodeSpec.model_validate({**node.model_dump(exclude_unset=True), **changed})
 
 
 def _invalid(path: str, message: str) -> InvalidDocument:

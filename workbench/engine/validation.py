@@ -6,6 +6,7 @@ The same function serves page, API, command line and import. A rule is a generat
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from workbench.engine.graph_rules import graph_problems
 from workbench.engine.nodes import NODES, Catalogue, Node, NodeConfig, Surroundings
 from workbench.engine.plugins import nearest
 from workbench.engine.prompt_rules import prompt_problems
+from workbench.engine.providers import model_has_price
 from workbench.engine.reachability import Shape
 from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, NodeSpec, TopologySpec
 
@@ -321,11 +323,9 @@ def _money(spec: TopologySpec, parsed: dict[str, ParsedNode]) -> Iterator[Proble
     """A money limit only means something when every call has a price."""
     if spec.limits.cost_usd is None:
         return
-    from workbench.engine.pricing import model_has_price
-
     for name, node in parsed.items():
         model = getattr(_resolved(node), "model", None)
-        if model and not model_has_price(model):
+        if model and not model_has_price(model, os.environ):
             message = f"The run has a money limit, but {model!r} (node {name!r}) has no price."
             hint = "Set a price for the model, or limit tokens instead of money."
             yield Problem("error", "unpriced_model", "/limits/cost_usd", message, hint)

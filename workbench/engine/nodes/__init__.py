@@ -73,6 +73,11 @@ class Node(ABC):
         raise NotImplementedError
 
     @classmethod
+    def asks_model(cls, config: Mapping[str, Json]) -> bool:
+        """Whether a node with these fields (not yet checked) asks a language model."""
+        return False
+
+    @classmethod
     def problems(cls, config: Any, around: Surroundings) -> Iterator[Problem]:
         """What is wrong beyond shape; paths begin at the node (`/prompt`)."""
         return iter(())

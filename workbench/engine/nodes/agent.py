@@ -104,6 +104,10 @@ class Agent(Node):
         return bare if bare in self.config.tools else call.name
 
     @classmethod
+    def asks_model(cls, config: Mapping[str, Any]) -> bool:
+        return True
+
+    @classmethod
     def problems(cls, config: Any, around: Surroundings) -> Iterator[Problem]:
         yield from role_problems(config, around)
         agent = agent_of(config, around)

@@ -86,6 +86,10 @@ class Router(Node):
         return self._emit(inbox, [self.config.on_unclear])
 
     @classmethod
+    def asks_model(cls, config: Mapping[str, Any]) -> bool:
+        return config.get("mode", "model") == "model"
+
+    @classmethod
     def problems(cls, config: Any, around: Surroundings) -> Iterator[Problem]:
         if config.mode == "model":
             yield from role_problems(config, around)

@@ -96,6 +96,10 @@ class Vote(Node):
         return best
 
     @classmethod
+    def asks_model(cls, config: Mapping[str, Any]) -> bool:
+        return config.get("by") == "judge"
+
+    @classmethod
     def problems(cls, config: Any, around: Surroundings) -> Iterator[Problem]:
         if config.by == "judge":
             yield from model_problems(config.model, around)
