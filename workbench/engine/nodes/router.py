@@ -87,7 +87,7 @@ class Router(Node):
 
     @classmethod
     def asks_model(cls, config: Mapping[str, Any]) -> bool:
-        return config.get("mode", "model") == "model"
+        return bool(config.get("mode", "model") == "model")
 
     @classmethod
     def problems(cls, config: Any, around: Surroundings) -> Iterator[Problem]:

@@ -97,7 +97,7 @@ class Vote(Node):
 
     @classmethod
     def asks_model(cls, config: Mapping[str, Any]) -> bool:
-        return config.get("by") == "judge"
+        return bool(config.get("by") == "judge")
 
     @classmethod
     def problems(cls, config: Any, around: Surroundings) -> Iterator[Problem]:
