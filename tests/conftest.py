@@ -13,12 +13,16 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import django
 import pytest
 
 HOME = Path(tempfile.mkdtemp(prefix="workbench-tests-"))
 os.environ["WORKBENCH_HOME"] = str(HOME)
+os.environ["DJANGO_SETTINGS_MODULE"] = "workbench.settings"  # the ini file is read before the home is set
 for foreign in ("REDIS_URL", "SECRET_KEY", "OLLAMA_URL", "OLLAMA_HOST", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
     os.environ.pop(foreign, None)
+
+django.setup()
 
 pytest_plugins = ["tests.browsing"]
 
