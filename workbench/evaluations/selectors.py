@@ -10,7 +10,8 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Substr
 
-from workbench.evaluations.judging import EXCLUDED
+from workbench.engine.evaluation import EVALUATORS
+from workbench.evaluations.judging import EXCLUDED, plain
 from workbench.evaluations.models import Evaluation, RunScore
 from workbench.experiments.models import Configuration, Experiment
 
@@ -67,12 +68,18 @@ def number_text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
 
 
+TALLIED = {"n", "passed"}
+"""What evaluators count that the tally shows already."""
+
+
 def metric_table(rows: list[MetricRow]) -> MetricTable:
     """The rows' metrics, sorted into columns and texts."""
     numbers: dict[str, None] = {}
     texts: dict[tuple[str, str], None] = {}
     for row in rows:
         for name, value in row.metrics.items():
+            if name in TALLIED:
+                continue
             if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
                 numbers[name] = None
             else:
@@ -134,6 +141,19 @@ def evaluation_scores(evaluation: Evaluation, *, configuration: str = "", verdic
         .annotate(excerpt=Substr("run__output", 1, EXCERPT))
         .order_by("run__instance__position", "run__configuration__position", "run__repetition", "run_id")
     )
+
+
+def options_told(evaluation: Evaluation, *, changed_only: bool = False) -> list[tuple[str, str]]:
+    """The options as name and JSON; only those that are not the plug-in's defaults, where asked for."""
+    defaults: dict[str, Any] = {}
+    if changed_only and evaluation.evaluator in EVALUATORS.names():
+        fields = EVALUATORS.get(evaluation.evaluator).Options.model_fields
+        defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    return [
+        (name, json.dumps(value, ensure_ascii=False))
+        for name, value in evaluation.options.items()
+        if name not in defaults or plain(defaults[name]) != value
+    ]
 
 
 def experiment_evaluations(experiment: Experiment) -> QuerySet[Evaluation]:

@@ -74,7 +74,10 @@ def evaluations_page(
     ]
     context: dict[str, Any] = {
         "experiment": experiment,
-        "evaluations": selectors.experiment_evaluations(experiment),
+        "evaluations": [
+            (one, selectors.options_told(one, changed_only=True))
+            for one in selectors.experiment_evaluations(experiment)
+        ],
         "forms": forms,
         "sent": form,
         "problem": problem,
@@ -98,6 +101,7 @@ def evaluation_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         "evaluation": evaluation,
         "table": table,
         "rows": [(row, table.cells(row)) for row in table.rows],
+        "options": selectors.options_told(evaluation),
         "tabs": TABS,
         "chosen": next((row.configuration for row in table.rows if str(row.configuration.pk) == configuration), None),
         "query": urlencode({key: value for key, value in narrowed.items() if value}),

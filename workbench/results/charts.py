@@ -31,13 +31,15 @@ class Colours(NamedTuple):
     on_other: str
 
 
+SIZES = {"large": {"width": 620, "height": 360}, "small": {"width": 290, "height": 280}}
+
 THEMES = {
     "light": Colours("#ffffff", "#1b1f24", "#59606a", "#e6e3da", "#0b5a6a", "#ffffff", "#59606a", "#ffffff"),
     "dark": Colours("#181d24", "#e8eaed", "#a3acb8", "#2c343f", "#63c7d6", "#06222a", "#a3acb8", "#11151a"),
 }
 
 
-def chart_spec(table: ResultTable, theme: str = "light") -> Spec:
+def chart_spec(table: ResultTable, theme: str = "light", size: str = "large") -> Spec:
     """The picture of a table: points with 95 % intervals, letters of the rows, the Pareto front as a stair."""
     colours = THEMES[theme]
     rows = table.drawn
@@ -45,15 +47,14 @@ def chart_spec(table: ResultTable, theme: str = "light") -> Spec:
     front = sorted((one for one in points if one["front"]), key=lambda one: one["cost"])
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": 620,
-        "height": 360,
+        **SIZES[size],
         "padding": {"left": 12, "top": 16, "right": 24, "bottom": 12},
         "background": colours.background,
         "config": config(colours),
         "layer": [
             layer(table, front, {"type": "line", "interpolate": "step-after", "strokeDash": [5, 4]}, colours.front),
             error_bars(table, points, colours),
-            circles(table, points, colours),
+            circles(table, points, colours, columns=2 if size == "large" else 1),
             letters(table, points, colours),
         ],
     }
@@ -96,7 +97,13 @@ def config(colours: Colours) -> Spec:
         "font": "system-ui, Helvetica, Arial, sans-serif",
         "view": {"stroke": None},
         "axis": axis,
-        "legend": {"labelColor": colours.text, "labelFontSize": 12, "labelLimit": 360, "symbolSize": 120},
+        "legend": {
+            "labelColor": colours.text,
+            "labelFontSize": 12,
+            "labelLimit": 360,
+            "symbolSize": 120,
+            "columnPadding": 28,
+        },
     }
 
 
@@ -117,7 +124,7 @@ def layer(table: ResultTable, values: list[Spec], mark: Spec, colour: str, **enc
             "y": {
                 "field": "value",
                 "type": "quantitative",
-                "scale": y_scale(metric),
+                "scale": y_scale(metric, table),
                 "axis": {
                     "title": f"{metric.name}{f' ({metric.unit})' if metric.unit else ''}",
                     **({"format": ".0%"} if metric.is_rate else {}),
@@ -134,9 +141,12 @@ def widest(table: ResultTable) -> float:
     return 1.08 * max((row.cost or 0.0 for row in table.drawn), default=0.0) or 1.0
 
 
-def y_scale(metric: Metric) -> Spec:
-    """Shares and scores up to 1 are shown on the whole scale, others as far as the numbers go."""
-    return {"domain": [0, 1]} if metric.is_rate or metric.scale == 1 else {"zero": True, "nice": True}
+def y_scale(metric: Metric, table: ResultTable) -> Spec:
+    """Shares and scores up to 1 are shown on the whole scale, others as far as the numbers and intervals go."""
+    if metric.is_rate or metric.scale == 1:
+        return {"domain": [0, 1]}
+    ends = [end for row in table.drawn for end in row.outcome[:3] if end is not None]
+    return {"domain": [min(0.0, *ends), max(0.0, *ends) * 1.04 or 1.0], "nice": True}
 
 
 def error_bars(table: ResultTable, points: list[Spec], colours: Colours) -> Spec:
@@ -152,7 +162,7 @@ def error_bars(table: ResultTable, points: list[Spec], colours: Colours) -> Spec
     return drawn
 
 
-def circles(table: ResultTable, points: list[Spec], colours: Colours) -> Spec:
+def circles(table: ResultTable, points: list[Spec], colours: Colours, *, columns: int) -> Spec:
     """The points, with the key below the picture."""
     key = {
         "field": "key",
@@ -161,7 +171,7 @@ def circles(table: ResultTable, points: list[Spec], colours: Colours) -> Spec:
             "domain": [one["key"] for one in points],
             "range": [colours.front if one["front"] else colours.other for one in points],
         },
-        "legend": {"orient": "bottom", "columns": 2, "title": None, "offset": 16},
+        "legend": {"orient": "bottom", "columns": columns, "title": None, "offset": 18, "rowPadding": 6},
     }
     return layer(table, points, {"type": "circle", "size": 430, "opacity": 1}, colours.front, color=key)
 
@@ -173,9 +183,9 @@ def letters(table: ResultTable, points: list[Spec], colours: Colours) -> Spec:
     return layer(table, points, mark, colours.on_other, text={"field": "letter"}, color=colour)
 
 
-def chart_draw(table: ResultTable, *, theme: str = "light", as_png: bool = False) -> bytes:
+def chart_draw(table: ResultTable, *, theme: str = "light", size: str = "large", as_png: bool = False) -> bytes:
     """The picture's bytes."""
-    return drawn(json.dumps(chart_spec(table, theme), sort_keys=True), as_png)
+    return drawn(json.dumps(chart_spec(table, theme, size), sort_keys=True), as_png)
 
 
 @lru_cache(maxsize=64)
@@ -186,3 +196,14 @@ def drawn(spec: str, as_png: bool) -> bytes:
     if as_png:
         return bytes(vl_convert.vegalite_to_png(spec, scale=2))
     return str(vl_convert.vegalite_to_svg(spec)).encode()
+
+
+def chart_notice(theme: str) -> str:
+    """A picture that says why there is none."""
+    colours = THEMES[theme]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="480" height="80" viewBox="0 0 480 80">'
+        f'<rect width="480" height="80" fill="{colours.background}"/>'
+        f'<text x="24" y="46" font-family="system-ui, sans-serif" font-size="14" fill="{colours.muted}">'
+        "Nothing to draw yet: outcome or cost is unknown.</text></svg>"
+    )

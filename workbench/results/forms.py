@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -39,7 +39,7 @@ def chosen_from(query: QueryDict, experiment: Experiment) -> Chosen:
     if evaluation is not None and evaluation not in evaluations:
         evaluations = [*evaluations, evaluation]
     if evaluation is None:
-        evaluation = next(iter(finished or evaluations), None)
+        evaluation = next(iter(sorted(finished or evaluations, key=asked_first(experiment))), None)
     if evaluation is not None:
         evaluation.experiment = experiment
     choice = Choice(
@@ -48,6 +48,12 @@ def chosen_from(query: QueryDict, experiment: Experiment) -> Chosen:
         one_of(query.get("axis"), AXES),
     )
     return Chosen(evaluation, evaluations, choice)
+
+
+def asked_first(experiment: Experiment) -> Callable[[Evaluation], int]:
+    """Order of evaluations: those that the experiment asked for, in its order, then the others."""
+    names = [str(asked.get("name")) for asked in experiment.evaluators]
+    return lambda one: names.index(one.evaluator) if one.evaluator in names else len(names)
 
 
 def one_of(value: str | None, known: Mapping[str, object]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
@@ -44,15 +46,16 @@ def home(request: HttpRequest) -> HttpResponse:
     return render(request, "results/home.html", context)
 
 
-def progress_of(experiment: Experiment) -> dict[str, int]:
+def progress_of(experiment: Experiment) -> dict[str, Any]:
     """How far the experiment is, and what it asks for."""
-    configurations = experiment.configurations.count()
+    labels = list(experiment.configurations.values_list("label", flat=True))
     keys = experiment.instance_keys
     instances = len(keys) if keys is not None else experiment.dataset_version.count
     return {
-        "configurations": configurations,
+        "labels": labels,
+        "configurations": len(labels),
         "instances": instances,
-        "planned": configurations * instances * experiment.repetitions,
+        "planned": len(labels) * instances * experiment.repetitions,
         "runs": experiment.runs.count(),
         "ended": experiment.runs.filter(status__in=Run.ENDED).count(),
         "evaluations": experiment.evaluations.filter(status="finished").count(),

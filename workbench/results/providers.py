@@ -21,6 +21,16 @@ class Answer(NamedTuple):
     models: tuple[str, ...]
     more: int
 
+    @property
+    def sentence(self) -> str:
+        """The first two sentences: what is so, and what to do."""
+        return ". ".join(self.message.split(". ")[:2]).rstrip(".") + "."
+
+    @property
+    def rest(self) -> str:
+        """What else the provider says, for those who need it."""
+        return ". ".join(self.message.split(". ")[2:])
+
 
 def providers_asked(shown: int = 5) -> list[Answer]:
     """Every provider of the workbench, in the order of their names, the answering ones first."""

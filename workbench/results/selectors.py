@@ -65,7 +65,7 @@ class Failure(NamedTuple):
     @property
     def words(self) -> str:
         """The kind as a table says it."""
-        status = Run.Status(self.status).label
+        status = Run.Status(self.status).label.lower()
         return f"{status} ({self.code})" if self.code and self.code != self.status else str(status)
 
 

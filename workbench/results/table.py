@@ -67,6 +67,7 @@ class ResultRow(NamedTuple):
     tally: Tally
     spent: Spent
     failures: tuple[Failure, ...]
+    together: str
     cost: float | None
     on_front: bool
     verdict: str
@@ -117,6 +118,7 @@ def result_table(experiment: Experiment, evaluation: Evaluation | None, choice: 
             tallies.get(one.pk, Tally(0, 0, 0, 0, ())),
             spent.get(one.pk, Spent()),
             tuple(failures.get(one.pk, ())),
+            together(evaluation, metric, one, outcomes[place]),
             costs[place],
             place in front,
             verdicts[place],
@@ -124,6 +126,15 @@ def result_table(experiment: Experiment, evaluation: Evaluation | None, choice: 
         for place, one in enumerate(configurations)
     ]
     return ResultTable(evaluation, metric, choice, rows, summary)
+
+
+def together(evaluation: Evaluation | None, metric: Metric | None, one: Configuration, found: Outcome) -> str:
+    """The evaluator's own number for all answers together, where it is another than the mean (corpus BLEU)."""
+    if evaluation is None or metric is None or metric.is_rate or found.value is None:
+        return ""
+    own = (evaluation.metrics.get(str(one.pk)) or {}).get(evaluation.evaluator)
+    text = metric.text(own) if isinstance(own, int | float) else ""
+    return "" if text == metric.text(found.value) else text
 
 
 def instance_count(experiment: Experiment) -> int:
@@ -228,8 +239,18 @@ def verdict_sentence(
     if not close:
         return f"{name} is best, and distinguishable from every other configuration."
     if len(close) == len(others):
-        return f"{name} has the best number, but is not distinguishable from the others on these instances."
-    return f"{name} leads. It is not distinguishable from {', '.join(close)} on these instances; the others are behind."
+        rest = close[0] if len(close) == 1 else "the others"
+        return f"{name} has the best number, but is not distinguishable from {rest} on these instances."
+    behind = [configurations[place].label for place, is_apart in zip(others, apart, strict=True) if is_apart]
+    return (
+        f"{name} leads. On these instances it is not distinguishable from {listed(close)}; "
+        f"it is ahead of {listed(behind)}."
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def distinguishable(pairs: Sequence[tuple[Values, Values]], metric: Metric) -> list[bool]:

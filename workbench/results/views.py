@@ -54,21 +54,19 @@ def results_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def results_chart(request: HttpRequest, pk: int) -> HttpResponse:
-    """The picture: `?format=png` for a PNG, `?theme=dark` for dark colours; the rest as on the page."""
-    from workbench.results.charts import THEMES, chart_draw
-    from workbench.results.forms import chosen_from
+    """The picture: `?format=png` for a PNG, `?theme=dark`, `?size=small`; the rest as on the page."""
+    from workbench.results.charts import SIZES, THEMES, chart_draw, chart_notice
+    from workbench.results.forms import chosen_from, one_of
     from workbench.results.table import result_table
 
     experiment = experiment_get(pk)
     chosen = chosen_from(request.GET, experiment)
     table = result_table(experiment, chosen.evaluation, chosen.choice)
-    if not table.drawn:
-        return HttpResponse(
-            "Nothing can be drawn: outcome or cost is unknown.\n", status=404, content_type="text/plain"
-        )
-    theme = request.GET.get("theme", "light")
+    theme, size = one_of(request.GET.get("theme"), THEMES), one_of(request.GET.get("size"), SIZES)
     as_png = request.GET.get("format") == "png"
-    picture = chart_draw(table, theme=theme if theme in THEMES else "light", as_png=as_png)
+    if not table.drawn:
+        return HttpResponse(chart_notice(theme), content_type="image/svg+xml")
+    picture = chart_draw(table, theme=theme, size=size, as_png=as_png)
     response = HttpResponse(picture, content_type="image/png" if as_png else "image/svg+xml")
     if as_png:
         response["Content-Disposition"] = f'attachment; filename="experiment-{pk}-{chosen.choice.axis}.png"'

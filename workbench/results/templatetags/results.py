@@ -39,7 +39,8 @@ def points(metric: Metric, value: float | None) -> str:
     """A difference with its sign: percentage points for rates."""
     if value is None:
         return "unknown"
-    return f"{value * 100:+.1f} points" if metric.is_rate else f"{value:+.3g}" if metric.scale <= 1 else f"{value:+.1f}"
+    text = f"{value * 100:+.1f} points" if metric.is_rate else f"{value:+.3g}" if metric.scale <= 1 else f"{value:+.1f}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 @register.filter
