@@ -5,50 +5,83 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('experiments', '0001_initial'),
+        ("experiments", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Evaluation',
+            name="Evaluation",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('evaluator', models.CharField(max_length=60)),
-                ('evaluator_version', models.CharField(max_length=60)),
-                ('options', models.JSONField(blank=True, default=dict)),
-                ('include_partial', models.BooleanField(default=False)),
-                ('status', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('finished', 'Finished'), ('failed', 'Failed')], default='queued', max_length=10)),
-                ('reason', models.TextField(blank=True)),
-                ('metrics', models.JSONField(blank=True, default=dict, help_text='Configuration id → what the evaluator summarised.')),
-                ('owner', models.CharField(blank=True, max_length=120)),
-                ('heartbeat_at', models.DateTimeField(blank=True, null=True)),
-                ('author', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('started_at', models.DateTimeField(blank=True, null=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('experiment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='evaluations', to='experiments.experiment')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("evaluator", models.CharField(max_length=60)),
+                ("evaluator_version", models.CharField(max_length=60)),
+                ("options", models.JSONField(blank=True, default=dict)),
+                ("include_partial", models.BooleanField(default=False)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("finished", "Finished"),
+                            ("failed", "Failed"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("reason", models.TextField(blank=True)),
+                (
+                    "metrics",
+                    models.JSONField(
+                        blank=True, default=dict, help_text="Configuration id → what the evaluator summarised."
+                    ),
+                ),
+                ("owner", models.CharField(blank=True, max_length=120)),
+                ("heartbeat_at", models.DateTimeField(blank=True, null=True)),
+                ("author", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(blank=True, null=True)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "experiment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="evaluations",
+                        to="experiments.experiment",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
+                "ordering": ["-id"],
             },
         ),
         migrations.CreateModel(
-            name='RunScore',
+            name="RunScore",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('value', models.FloatField(blank=True, null=True)),
-                ('passed', models.BooleanField(blank=True, null=True)),
-                ('details', models.JSONField(blank=True, default=dict)),
-                ('evaluation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scores', to='evaluations.evaluation')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scores', to='experiments.run')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("value", models.FloatField(blank=True, null=True)),
+                ("passed", models.BooleanField(blank=True, null=True)),
+                ("details", models.JSONField(blank=True, default=dict)),
+                (
+                    "evaluation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="scores", to="evaluations.evaluation"
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="scores", to="experiments.run"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['run_id'],
-                'constraints': [models.UniqueConstraint(fields=('evaluation', 'run'), name='score_once')],
+                "ordering": ["run_id"],
+                "constraints": [models.UniqueConstraint(fields=("evaluation", "run"), name="score_once")],
             },
         ),
     ]
