@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from decimal import Decimal
@@ -216,5 +217,6 @@ def model_cost(model: str, given: int, answered: int) -> Decimal | None:
     if provider not in PROVIDERS.names():
         return None
     usage = Usage(input_tokens=given, output_tokens=answered, source="estimated")
-    free = PROVIDERS.get(provider).free
-    return call_cost(provider, name, usage, at=time.time(), free=free, billed=None).amount
+    made = PROVIDERS.get(provider).from_environ(os.environ)
+    reference = made.price_reference()
+    return call_cost(provider, name, usage, at=time.time(), free=made.free, billed=None, reference=reference).amount

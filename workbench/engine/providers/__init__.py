@@ -181,8 +181,10 @@ class Providers:
 
 
 def model_has_price(model: str, environ: Mapping[str, str], *, prices: Mapping[str, Price] | None = None) -> bool:
-    """Whether calls of `provider/name` will have a known cost. Raises `PluginError` for a provider that isn't there."""
+    """Whether calls of `provider/name` will have a known cost; those of an unknown provider have none."""
     name, _, rest = model.partition("/")
+    if name not in PROVIDERS.names():
+        return False
     provider = PROVIDERS.get(name).from_environ(environ)
     if provider.bills:
         return True
