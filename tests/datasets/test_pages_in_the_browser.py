@@ -25,7 +25,9 @@ def test_list_data_set_instance_and_empty_pages_are_well_made(live, page, well_m
     page.goto(live + reverse("dataset_list"))
     well_made(page)
     services.starters_load()
-    many = "".join(json.dumps({"id": f"i{n}", "problem": "What? " * (n + 1), "split": "dev"}) + "\n" for n in range(120))
+    many = "".join(
+        json.dumps({"id": f"i{n}", "problem": "What? " * (n + 1), "split": "dev"}) + "\n" for n in range(120)
+    )
     services.dataset_import("rich", many.encode(), "rich.jsonl")
     services.dataset_import("rich", json.dumps(RICH).encode() + b"\n" + many.encode(), "rich.jsonl", "Title " * 30)
 
