@@ -113,10 +113,12 @@ def configuration_plan(configuration: Configuration, limits: dict[str, Any], cat
     if checked.spec is not None:
         try:
             plan = plan_topology(checked.spec, catalogue, overrides=configuration.overrides, limits=limits)
+            # An override may have mended what was wrong with the topology alone.
+            problems = [problem for problem in problems if problem.severity == "warning"]
         except InvalidDocument as failure:
-            problems += [problem for problem in failure.problems if problem not in problems]
+            problems = list(failure.problems)
         except WorkbenchError as failure:
-            problems.append(error(failure.code, "", str(failure)))
+            problems = [error(failure.code, "", str(failure))]
     if plan is not None:
         problems += model_problems(plan)
     named = [

@@ -1,0 +1,196 @@
+"""One run from the command line: the home made ready, the file planned, the run executed here and kept like any other."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from workbench.engine.errors import InvalidDocument, WorkbenchError
+
+
+class Request(NamedTuple):
+    """What was typed."""
+
+    file: str
+    text: str | None
+    reference: str | None
+    model: str | None
+    scripted: str | None
+
+
+def run_file(request: Request) -> dict[str, Any]:
+    """The report of the run. Raises `InvalidDocument` for topology and script, `WorkbenchError` for the rest."""
+    from workbench.topologies.commands import document_bytes
+
+    if (request.text is None) == (request.reference is None):
+        raise WorkbenchError("Say what is to be solved: either --input TEXT or --instance DATASET/ID.")
+    document = document_bytes(request.file)
+    script = None if request.scripted is None else document_bytes(request.scripted)
+    with database_sentences():
+        home_ready()
+        return execute(request, document, script)
+
+
+@contextlib.contextmanager
+def database_sentences() -> Iterator[None]:
+    """A database that can't be used is a sentence, not a traceback."""
+    from django.db import DatabaseError
+
+    try:
+        yield
+    except (DatabaseError, PermissionError) as error:
+        from django.conf import settings
+
+        raise WorkbenchError(
+            f"The workbench's database can't be used ({error}). Make {settings.WORKBENCH_HOME} writable, or set "
+            "WORKBENCH_HOME to another folder."
+        ) from error
+
+
+def home_ready() -> None:
+    """Tables and agents, where they are not there yet."""
+    import django
+
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workbench.settings")
+    django.setup()
+    from django.conf import settings
+    from django.core.management import call_command
+    from django.db import connection
+    from django.db.migrations.executor import MigrationExecutor
+
+    settings.WORKBENCH_HOME.mkdir(parents=True, exist_ok=True)
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", verbosity=0, interactive=False)
+    from workbench.catalog.models import Agent
+    from workbench.catalog.services import starters_load
+    from workbench.datasets.models import Dataset
+
+    if not Agent.objects.exists():
+        starters_load()
+    if not Dataset.objects.exists():
+        from workbench.datasets.services import starters_load as datasets_load
+
+        datasets_load()
+
+
+def execute(request: Request, document: bytes, script: bytes | None) -> dict[str, Any]:
+    """Plan, run, report."""
+    from workbench.engine.providers import Providers
+    from workbench.engine.providers.scripted import Script, ScriptedProvider
+
+    only = None if script is None else ScriptedProvider(Script.from_text(script))
+    plan = file_plan(document, request.model, scripted=only is not None)
+    run = run_make(plan, request)
+    outcome = asyncio.run(run_here(run, Providers(os.environ, only=only)))
+    return report(run.pk, outcome)
+
+
+def file_plan(document: bytes, model: str | None, *, scripted: bool) -> Any:
+    """The plan of the topology in a file. Raises `InvalidDocument`."""
+    from workbench.catalog.services import DatabaseCatalogue
+    from workbench.engine.planning import plan_topology
+    from workbench.engine.validation import check_topology
+
+    catalogue = DatabaseCatalogue()
+    checked = check_topology(document, catalogue)
+    spec = checked.spec
+    if spec is None:
+        raise InvalidDocument(checked.problems)
+    if scripted and model is None and spec.defaults.model is None:
+        # A script answers for every model: a topology that names none needs none.
+        spec = spec.model_copy(update={"defaults": spec.defaults.model_copy(update={"model": "scripted/script"})})
+    plan = plan_topology(spec, catalogue, overrides={} if model is None else {"model": model})
+    from workbench.experiments.drafting import model_problems
+
+    if problems := model_problems(plan):
+        raise InvalidDocument(problems)
+    return plan
+
+
+def run_make(plan: Any, request: Request) -> Any:
+    """The row of the run, claimed by this process from its start."""
+    from django.utils import timezone
+
+    from workbench.experiments.lifecycle import owner_name
+    from workbench.experiments.models import Run
+    from workbench.experiments.starting import plan_store
+    from workbench.experiments.text import storable
+
+    now = timezone.now()
+    return Run.objects.create(
+        plan=plan_store(plan),
+        instance=None if request.reference is None else instance_named(request.reference),
+        input=storable(request.text or ""),
+        status=Run.Status.RUNNING,
+        attempt=1,
+        owner=owner_name(),
+        heartbeat_at=now,
+        started_at=now,
+    )
+
+
+def instance_named(reference: str) -> Any:
+    """The instance that `dataset/id` or `dataset@version/id` names."""
+    from workbench.datasets.selectors import instance_of_version
+    from workbench.datasets.services import dataset_version
+
+    name, slash, key = reference.partition("/")
+    if not slash:
+        raise WorkbenchError(f"--instance {reference!r} must be written DATASET/ID.")
+    return instance_of_version(dataset_version(name), key)
+
+
+async def run_here(run: Any, providers: Any) -> Any:
+    """Execute it in this process; Ctrl-C and the page's Stop end it as `stopped`."""
+    from workbench.experiments.execution import Prepared, run_execute, run_prepare
+    from workbench.experiments.writer import Writer
+
+    writer, stop = Writer(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # not on Windows
+            loop.add_signal_handler(number, stop.set)
+    beats = asyncio.ensure_future(keep_alive(run, writer, stop))
+    try:
+        prepared: Prepared = await writer.call(lambda: run_prepare(run))
+        return await run_execute(prepared, providers=providers, writer=writer, stop=stop)
+    finally:
+        beats.cancel()
+        await providers.close()
+        writer.close()
+
+
+async def keep_alive(run: Any, writer: Any, stop: asyncio.Event) -> None:
+    """A heartbeat a second; the answer says when somebody asked the run to stop."""
+    from workbench.experiments.lifecycle import runs_beat
+
+    while True:
+        await asyncio.sleep(1)
+        if await writer.call(lambda: runs_beat(run.owner, [run.pk])):
+            stop.set()
+
+
+def report(run_id: int, outcome: Any) -> dict[str, Any]:
+    """What `--json` prints."""
+    result = outcome.result if outcome else None
+    found: dict[str, Any] = {
+        "status": outcome.status if outcome else "lost",
+        "reason": outcome.reason if outcome else "Another process took the run over.",
+        "output": None, "outputs": {}, "visits": {}, "order": [], "node_outputs": {}, "usage": None, "run_id": run_id,
+    }  # fmt: skip
+    if result is not None:
+        names = ("output", "outputs", "visits", "order", "node_outputs")
+        found |= {name: getattr(result, name) for name in names}
+        found["usage"] = plain(result.usage._asdict())
+    return found
+
+
+def plain(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """Money as a number that JSON has."""
+    cost = usage["cost_usd"]
+    return {**usage, "cost_usd": None if cost is None else float(cost)}
