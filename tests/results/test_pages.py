@@ -140,3 +140,12 @@ def test_queries_do_not_grow_and_pages_stay_quick(client, judged, django_assert_
         counts.append(len(queries))
     assert counts[0] == counts[1]
     assert time.perf_counter() - started < 2
+
+
+def test_a_number_leads_to_exactly_its_runs(client, experiment):
+    solo = experiment.configurations.first()
+    narrowed = {"experiment": experiment.pk, "configuration": solo.pk, "status": "failed", "code": "timeout"}
+
+    runs = client.get(reverse("run_list"), narrowed).context["page"].object_list
+
+    assert list(runs) == [experiment.runs.get(status="failed")]

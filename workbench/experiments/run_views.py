@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from workbench.engine.errors import WorkbenchError
 from workbench.experiments import run_selectors, services
-from workbench.experiments.models import Run, RunEvent
+from workbench.experiments.models import Configuration, Experiment, Run, RunEvent
 from workbench.experiments.paging import page_of, query_without
 from workbench.experiments.selectors import elapsed, runs_listed
 from workbench.experiments.views import HtmxRequest
@@ -29,17 +29,32 @@ VISITS_PER_PAGE = 100
 @require_GET
 def run_list(request: HttpRequest) -> HttpResponse:
     """All runs, those of the command line too, newest first."""
-    filters = {name: request.GET.get(name, "") for name in ("status", "topology")}
-    runs = runs_listed(status=filters["status"], plan__topology=filters["topology"]).order_by("-pk")
+    filters = {name: request.GET.get(name, "") for name in ("status", "topology", "code")}
+    within = {name: whole_number(request.GET.get(name, "")) for name in ("experiment", "configuration")}
+    runs = runs_listed(
+        status=filters["status"],
+        plan__topology=filters["topology"],
+        code=filters["code"],
+        experiment_id=within["experiment"],
+        configuration_id=within["configuration"],
+    ).order_by("-pk")
     topologies = Run.objects.order_by("plan__topology").values_list("plan__topology", flat=True).distinct()
     context = {
         **filters,
+        "narrowed": [(name, value) for name, value in {**within, "code": filters["code"]}.items() if value],
+        "experiment": Experiment.objects.filter(pk=within["experiment"] or 0).first(),
+        "configuration": Configuration.objects.filter(pk=within["configuration"] or 0).first(),
         "page": page_of(request, runs, PER_PAGE),
         "query": query_without(request),
         "statuses": Run.Status.choices,
         "topologies": list(topologies),
     }
     return render(request, "experiments/run_list.html", context)
+
+
+def whole_number(text: str) -> int | None:
+    """A number of a row from the address, or None for anything else."""
+    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 @require_GET

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special  # scipy.stats would take two seconds to load
 
 Repetitions = Mapping[str, Sequence[float]]
 """Instance id → one value per repetition."""
@@ -121,7 +121,7 @@ def wilson(passed: int, n: int, confidence: float = 0.95) -> Interval:
         raise ValueError("passed must lie between 0 and n")
     if n == 0:
         return Interval(None, None)
-    z = float(stats.norm.ppf(0.5 + confidence / 2))
+    z = float(special.ndtri(0.5 + confidence / 2))
     share = passed / n
     centre = share + z * z / (2 * n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -209,7 +209,7 @@ def paired_difference(a: Repetitions, b: Repetitions, confidence: float = 0.95) 
         return Difference(n, _mean(differences), None, None, None, None)
     unpaired = math.sqrt(float(left.var(ddof=1) + right.var(ddof=1)) / n)
     mean = float(differences.mean())
-    half = float(stats.t.ppf(0.5 + confidence / 2, n - 1)) * error
+    half = float(special.stdtrit(n - 1, 0.5 + confidence / 2)) * error
     return Difference(n, mean, error, unpaired, mean - half, mean + half)
 
 
@@ -230,8 +230,8 @@ def mcnemar(only_a: int, only_b: int) -> PairedTest:
     n, fewer = only_a + only_b, min(only_a, only_b)
     if n == 0:
         return PairedTest(1.0, 1.0)
-    point = float(stats.binom.pmf(fewer, n, 0.5))
-    exact = min(1.0, 2 * float(stats.binom.cdf(fewer, n, 0.5)))
+    point = math.comb(n, fewer) / 2**n
+    exact = min(1.0, 2 * float(special.bdtr(fewer, n, 0.5)))
     return PairedTest(exact, 1 - point / 2 if only_a == only_b else exact - point)
 
 
@@ -405,7 +405,7 @@ def _check_samples(n: int, passed: int, k: int) -> None:
 
 
 def _quantiles(alpha: float, power: float) -> tuple[float, float]:
-    return float(stats.norm.ppf(1 - alpha / 2)), float(stats.norm.ppf(power))
+    return float(special.ndtri(1 - alpha / 2)), float(special.ndtri(power))
 
 
 def _sample_size(unrounded: float) -> SampleSize:

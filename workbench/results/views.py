@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 from workbench.experiments.models import Configuration, Experiment, Run
 from workbench.results.differences import differing_settings
 
-# The statistics stand on scipy, which takes a second to load: it is imported by the first page that needs it.
+# The statistics stand on numpy and scipy: they are imported by the first page that needs them, not by every process.
 
 FLIPS_PER_PAGE = 20
 
