@@ -21,7 +21,7 @@ from django.conf import settings
 from workbench.catalog.authors import local_author
 from workbench.engine.errors import WorkbenchError
 from workbench.topologies.gitcommand import StoreError
-from workbench.topologies.reading import Reader, StoredTopology, file_name
+from workbench.topologies.reading import LARGEST, Reader, StoredTopology, file_name
 
 LOCK_SECONDS = 30.0
 
@@ -60,13 +60,15 @@ class Store(Reader):
         `expected` is the commit the change started from: `""` for a topology that must be new, None to ask nothing.
         Raises `Conflict` where it was changed since.
         """
+        data = text.encode()
+        if len(data) > LARGEST:
+            raise StoreError(f"The text is larger than {LARGEST // 1024 // 1024} MB.")
         with self._locked():
             self._refuse_clash(name)
             tip = self.head()
             current = self._current(name, tip, expected)
             if current is not None and current.text == text:
                 return current
-            data = text.encode()
             change = b"M 100644 inline %s\ndata %d\n%s\n" % (file_name(name).encode(), len(data), data)
             commit = self._commit(tip, change, message=message or f"Change {name}", author=author)
             blob = self.blob(name, commit)

@@ -1,0 +1,350 @@
+"""Pages of topologies, as a browser without JavaScript meets them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.contrib.messages import get_messages
+from django.urls import reverse
+
+from workbench.catalog.services import agent_save
+from workbench.topologies.models import Topology
+from workbench.topologies.services import topology_save
+from workbench.topologies.store import Author
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _repository(repository):
+    """Every test has a repository of its own."""
+
+
+def edit(client, name, text, *, expected="", message="Because", **more):
+    return client.post(
+        reverse("topology_edit", args=[name]), {"text": text, "message": message, "expected": expected, **more}
+    )
+
+
+def test_an_empty_list_says_what_a_topology_is_and_leads_on(client):
+    page = client.get(reverse("topology_list")).content.decode()
+
+    assert "No topologies yet" in page
+    assert reverse("topology_create") in page
+
+
+def test_the_list_shows_picture_size_problems_and_last_change(client, make, store):
+    topology_save("one", make(description="A <b>bold</b> one"), "First", "Ada")
+    store.save("broken", "{", message="Oops", author=Author("Bob"))
+
+    page = client.get(reverse("topology_list")).content.decode()
+
+    assert "A &lt;b&gt;bold&lt;/b&gt; one" in page
+    assert "<svg" in page
+    assert "1 node" in page
+    assert "by Ada" in page
+    assert "1 error" in page
+
+
+def test_the_list_is_searched_by_name_description_and_agent(client, make):
+    topology_save("one", make(description="Writes poems"))
+    topology_save("two", make("two", description="Counts"))
+
+    found = client.get(reverse("topology_list"), {"q": "POEMS"}).content.decode()
+    none = client.get(reverse("topology_list"), {"q": "<script>"}).content.decode()
+
+    assert "/topologies/one/" in found
+    assert "/topologies/two/" not in found
+    assert "No topology fits" in none
+    assert "<script>" not in none
+
+
+def test_a_topology_is_created_blank_runs_at_once_and_is_edited_next(client):
+    answer = client.post(reverse("topology_create"), {"name": "fresh", "source": ""})
+
+    assert answer.url == reverse("topology_edit", args=["fresh"])
+    assert Topology.objects.get(name="fresh").errors == 0
+
+
+def test_a_topology_is_created_as_a_copy(client, make, store):
+    topology_save("one", make(description="To be copied"))
+
+    client.post(reverse("topology_create"), {"name": "two", "source": "one"})
+
+    assert json.loads(store.read("two").text) == json.loads(make("two", description="To be copied"))
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("", "Give it a name"), ("a b", "Use letters"), ("../x", "Use letters"), ("one", "already"), ("ONE", "upper and lower")],
+)
+def test_a_name_that_can_not_be_is_refused_at_its_field(client, make, name, sentence):
+    topology_save("one", make())
+
+    page = client.post(reverse("topology_create"), {"name": name, "source": ""})
+
+    assert page.status_code == 200
+    assert sentence in page.content.decode()
+
+
+def test_a_commit_writes_the_canonical_text_with_message_and_author(client, make, store):
+    first = topology_save("one", make())
+
+    answer = edit(client, "one", json.dumps(json.loads(make(description="Better"))), expected=first.commit, message="Better")
+
+    assert answer.url == reverse("topology_detail", args=["one"])
+    version = store.history("one")[0]
+    assert version.message == "Better"
+    assert store.read("one").text.startswith('{\n  "format"')
+    assert Topology.objects.get(name="one").description == "Better"
+
+
+def test_a_commit_without_changes_is_none(client, store, make):
+    first = topology_save("one", make())
+
+    answer = edit(client, "one", store.read("one").text, expected=first.commit)
+
+    assert len(store.history("one")) == 1
+    assert "Nothing was changed" in str(next(iter(get_messages(answer.wsgi_request))))
+
+
+def test_errors_refuse_the_commit_and_keep_the_text(client, make, store):
+    first = topology_save("one", make())
+    wrong = make(end=["nobody"], description="My <precious> text")
+
+    page = edit(client, "one", wrong, expected=first.commit, message="My message")
+
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert "must be mended first" in text
+    assert "/end" in text
+    assert "My &lt;precious&gt; text" in text
+    assert 'value="My message"' in text
+    assert store.read("one").commit == first.commit
+
+
+def test_broken_json_names_the_line(client, make):
+    topology_save("one", make())
+
+    page = edit(client, "one", '{\n  "format": oops\n}').content.decode()
+
+    assert "line 2" in page
+
+
+def test_a_missing_message_is_asked_for_and_the_text_is_kept(client, make, store):
+    topology_save("one", make())
+
+    page = edit(client, "one", make(description="Kept"), message="").content.decode()
+
+    assert "Say in a few words" in page
+    assert "Kept" in page
+    assert len(store.history("one")) == 1
+
+
+def test_a_stale_save_is_a_conflict_that_shows_the_other_change_and_keeps_mine(client, make, store):
+    base = topology_save("one", make())
+    theirs = topology_save("one", make(description="Theirs"), "Their reason", "Bob", base.commit)
+
+    page = edit(client, "one", make(description="Mine"), expected=base.commit)
+
+    text = page.content.decode()
+    assert page.status_code == 409
+    assert "Nothing was overwritten" in text
+    assert "Their reason" in text
+    assert "+  &quot;description&quot;: &quot;Theirs&quot;" in text
+    assert "Mine" in text
+    assert store.read("one").commit == theirs.commit
+
+
+def test_after_seeing_the_other_version_mine_is_committed_on_top_of_it(client, make, store):
+    base = topology_save("one", make())
+    theirs = topology_save("one", make(description="Theirs"))
+
+    edit(client, "one", make(description="Mine"), expected=[base.commit, theirs.commit])
+
+    assert [version.commit for version in store.history("one")][1:] == [theirs.commit, base.commit]
+    assert "Mine" in store.read("one").text
+
+
+def test_a_document_must_call_itself_by_its_name(client, make):
+    topology_save("one", make())
+
+    page = edit(client, "one", make("two")).content.decode()
+
+    assert "calls itself &#x27;two&#x27;" in page
+
+
+def test_the_check_button_says_what_is_wrong_without_saving(client, make, store):
+    topology_save("one", make())
+
+    page = edit(client, "one", make(start=[]), message="", check="1").content.decode()
+
+    assert "badge-error" in page
+    assert "Say in a few words" not in page
+    assert len(store.history("one")) == 1
+
+
+def test_problems_come_as_a_fragment_while_typing(client, make):
+    wrong = client.post(reverse("topology_check"), {"text": make(end=["nobody"]), "name": "one"}).content.decode()
+    right = client.post(reverse("topology_check"), {"text": make(), "name": "one"}).content.decode()
+
+    assert wrong.count("<html") == 0
+    assert "problem-error" in wrong
+    assert 'hx-swap-oob="innerHTML"' in wrong
+    assert "No problems" in right
+    assert "<svg" in right
+
+
+HOSTILE = {
+    "5 MB": '{"a": "' + "x" * (5 * 1024 * 1024) + '"}',
+    "2,000 deep": "[" * 2000 + "]" * 2000,
+    "duplicate": '{"a": 1, "a": 2}',
+    "NaN": '{"a": NaN}',
+    "NUL": '{"a": "\\u0000"}',
+    "surrogate": '{"\\ud800": 1}',
+    "list": "[]",
+    "number": "9" * 5000,
+    "nothing": "",
+    "markup": '{"format": "<script>alert(1)</script>"}',
+    "nodes": '{"format": "workbench.topology/1", "name": "one", "start": ["a"], "end": [], "nodes": {"a": 3}, "edges": {}}',
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_text_gets_a_sentence_and_never_breaks_the_page(client, make, text):
+    topology_save("one", make())
+
+    checked = client.post(reverse("topology_check"), {"text": text, "name": "one"})
+    saved = edit(client, "one", text)
+
+    for page in (checked, saved):
+        assert page.status_code == 200
+        assert "<script>" not in page.content.decode()
+    assert "problem-error" in checked.content.decode()
+
+
+@pytest.mark.parametrize("text", list(HOSTILE.values())[1:], ids=list(HOSTILE)[1:])
+def test_hostile_files_committed_outside_can_be_looked_at_and_mended(client, make, store, text):
+    store.save("one", text, message="Outside", author=Author("Mallory"))
+
+    for name in ("topology_list", "topology_detail", "topology_edit", "topology_history", "topology_picture"):
+        arguments = [] if name == "topology_list" else ["one"]
+        assert client.get(reverse(name, args=arguments)).status_code == 200
+
+
+def test_the_page_of_a_topology_shows_facts_lists_and_json(client, make):
+    agent_save(json.dumps({"format": "workbench.agent/1", "name": "poet", "role": "Writer", "prompt": "Rhyme."}))
+    topology_save("one", make(nodes={"answer": {"type": "agent", "agent": "poet"}}, limits={"model_calls": 7}))
+
+    page = client.get(reverse("topology_detail", args=["one"])).content.decode()
+
+    assert reverse("agent_detail", args=["poet"]) in page
+    assert "scripted/echo" in page
+    assert "model_calls 7" in page
+    assert "&quot;limits&quot;" in page
+
+
+def test_the_history_says_what_changed_in_words_and_offers_every_version(client, make):
+    first = topology_save("one", make(), "Begin", "Ada")
+    more = {"answer": {"type": "agent", "prompt": "Hi"}, "last": {"type": "passthrough"}}
+    topology_save("one", make(nodes=more, edges=[{"from": "answer", "to": "last"}], end=["last"]), "Grow", "Bob")
+
+    page = client.get(reverse("topology_history", args=["one"])).content.decode()
+
+    assert "created: 1 node, 0 edges" in page
+    assert "+last · changed answer · edges 0 → 1 · end" in page
+    assert reverse("topology_version", args=["one", first.commit]) in page
+
+
+def test_an_old_version_is_shown_with_what_changed_since(client, make):
+    first = topology_save("one", make(description="Old"), "Begin", "Ada")
+    topology_save("one", make(description="New"))
+
+    page = client.get(reverse("topology_version", args=["one", first.commit])).content.decode()
+
+    assert "Begin" in page
+    assert "-  &quot;description&quot;: &quot;Old&quot;" in page
+    assert "+  &quot;description&quot;: &quot;New&quot;" in page
+
+
+def test_restoring_is_a_new_commit_with_the_old_text(client, make, store):
+    first = topology_save("one", make(description="Old"))
+    topology_save("one", make(description="New"))
+
+    client.post(reverse("topology_restore", args=["one"]), {"commit": first.commit})
+
+    assert len(store.history("one")) == 3
+    assert store.read("one").text == store.read("one", first.commit).text
+    assert Topology.objects.get(name="one").description == "Old"
+
+
+def test_a_deleted_topology_leaves_the_list_and_comes_back_from_its_history(client, make, store):
+    first = topology_save("one", make())
+
+    client.post(reverse("topology_delete", args=["one"]))
+
+    assert "Deleted topologies (1)" in client.get(reverse("topology_list")).content.decode()
+    assert client.get(reverse("topology_detail", args=["one"])).url == reverse("topology_history", args=["one"])
+    client.post(reverse("topology_restore", args=["one"]), {"commit": first.commit})
+    assert client.get(reverse("topology_detail", args=["one"])).status_code == 200
+    assert len(store.history("one")) == 3
+
+
+def test_what_changes_something_is_refused_by_get(client, make):
+    topology_save("one", make())
+
+    for name in ("topology_restore", "topology_delete"):
+        assert client.get(reverse(name, args=["one"])).status_code == 405
+
+
+def test_commits_made_outside_appear_by_themselves(client, make, store):
+    topology_save("one", make())
+    store.save("two", make("two", description="From outside"), message="Outside", author=Author("Bob"))
+    store.delete("one", message="Outside", author=Author("Bob"))
+
+    page = client.get(reverse("topology_list")).content.decode()
+
+    assert "From outside" in page
+    assert "/topologies/one/" not in page.partition("Deleted topologies")[0]
+
+
+def test_foreign_files_stand_below_the_list_with_the_reason(client, make, store, git):
+    topology_save("one", make())
+    (store.root / "notes.txt").write_text("hello")
+    git("add", "-A")
+    git("commit", "-qm", "Outside")
+
+    page = client.get(reverse("topology_list")).content.decode()
+
+    assert "notes.txt" in page
+    assert "It is not a .json file." in page
+
+
+def test_the_picture_is_a_file_that_brings_its_own_style(client, make):
+    topology_save("one", make())
+
+    answer = client.get(reverse("topology_picture", args=["one"]))
+
+    assert answer["Content-Type"] == "image/svg+xml"
+    assert b"<style>" in answer.content
+    assert "default-src 'none'" in answer["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("name", ["nobody", "a b", ".git", "<script>", "x" * 200])
+def test_what_does_not_exist_is_not_found(client, name):
+    for page in ("topology_detail", "topology_edit", "topology_history", "topology_picture"):
+        assert client.get(reverse(page, args=[name])).status_code == 404
+    assert client.get(reverse("topology_version", args=[name, "0" * 40])).status_code == 404
+    assert client.get(reverse("topology_version", args=[name, "HEAD"])).status_code == 404
+
+
+def test_where_an_agent_is_used_is_a_fragment_for_its_page(client, make):
+    agent_save(json.dumps({"format": "workbench.agent/1", "name": "poet", "role": "Writer", "prompt": "Rhyme."}))
+    topology_save("one", make(nodes={"answer": {"type": "agent", "agent": "poet@1"}}))
+
+    used = client.get(reverse("agent_topologies", args=["poet"])).content.decode()
+    unused = client.get(reverse("agent_topologies", args=["writer"])).content.decode()
+
+    assert "/topologies/one/" in used
+    assert "No topology uses writer" in unused
