@@ -67,7 +67,7 @@ def test_the_model_answers_and_counts(embedded):
 
 @pytest.mark.embedded
 def test_temperature_zero_gives_the_same_answer_again_also_beside_others(embedded):
-    again = small("Name a colour.")
+    again = small("Name a colour.")  # five calls for two slots
 
     replies = ask_many(embedded, again, small("Count to five."), again, small("Name an animal."), again)
 
@@ -114,9 +114,7 @@ def test_a_prompt_too_long_is_told_with_both_numbers(embedded):
 
 
 @pytest.mark.embedded
-def test_a_second_process_uses_the_same_server(embedded, home):
-    ask_many(embedded, small())
-    before = (home / "embedded/state.json").read_text()
+def test_the_server_outlives_the_process_that_started_it_and_serves_the_next(tmp_path):
     script = (
         "import asyncio, os\n"
         "from workbench.engine.providers import ChatMessage, ModelRequest\n"
@@ -126,20 +124,20 @@ def test_a_second_process_uses_the_same_server(embedded, home):
         "    message = ChatMessage(role='user', content='Hi.')\n"
         f"    request = ModelRequest(model='{MODEL}', messages=(message,), params={{'max_output_tokens': 3}})\n"
         "    print((await provider.chat(request)).usage.output_tokens)\n"
-        "    await provider.close()\n"
+        "    os._exit(0)\n"  # no goodbye
         "asyncio.run(main())\n"
     )
-
+    environ = {**os.environ, "WORKBENCH_HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "WORKBENCH_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=120,
+        [sys.executable, "-u", "-c", script], env=environ, capture_output=True, text=True, timeout=120
     )
-
     assert done.stdout.strip() == "3", done.stderr
-    assert (home / "embedded/state.json").read_text() == before
+    before = (tmp_path / "embedded/state.json").read_text()
+
+    ask_many(EmbeddedProvider.from_environ(environ), small())
+
+    assert (tmp_path / "embedded/state.json").read_text() == before
+    assert embedded_stop(environ) is True
 
 
 @pytest.mark.embedded

@@ -22,6 +22,7 @@ from workbench.engine.providers._http import (
 )
 from workbench.engine.providers._reply import OUTPUT_TOKENS, Growing
 from workbench.engine.providers._text import read_arguments
+from workbench.engine.providers._urls import is_local
 
 if TYPE_CHECKING:
     import openai
@@ -208,7 +209,7 @@ def _client(target: Target) -> openai.AsyncOpenAI:
     import openai
 
     http: Any = httpx.AsyncClient(
-        transport=transport(use_proxy=target.use_proxy),
+        transport=transport(use_proxy=target.use_proxy, reuse=not is_local(target.url)),
         timeout=timeout(target),
         trust_env=False,
         follow_redirects=False,

@@ -15,11 +15,15 @@ from workbench.engine.errors import ProviderError
 from workbench.engine.providers._urls import is_local, is_loopback
 
 if TYPE_CHECKING:
+    import ssl
+
     import aiohttp
     import httpx
 
 CONTAINER_MARKERS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 PROBE_SECONDS = 5.0
+KEPT_SECONDS = 4.0
+"""How long an unused connection is kept: less than the 5 s after which common servers close it."""
 
 
 class Timeouts(NamedTuple):
@@ -140,8 +144,12 @@ class LoopBound:
             await client.close()
 
 
-def transport(*, use_proxy: bool) -> httpx.AsyncBaseTransport:
-    """Connections for the official clients, over aiohttp: half the cost of their own, and no limit but the caller's."""
+def transport(*, use_proxy: bool, reuse: bool = True) -> httpx.AsyncBaseTransport:
+    """Connections for the official clients, over aiohttp: half the cost of their own, and no limit but the caller's.
+
+    `reuse` false: a connection of its own for each call. llama.cpp's server closes some right after an answer, and a call
+    that is sent on one of these is lost.
+    """
     import httpx
     import httpx_aiohttp
 
@@ -151,12 +159,20 @@ def transport(*, use_proxy: bool) -> httpx.AsyncBaseTransport:
         import aiohttp
 
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=context, keepalive_timeout=30),
+            connector=_connector(context, reuse=reuse),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=use_proxy,
         )
 
     return httpx_aiohttp.AiohttpTransport(verify=context, client=session)
+
+
+def _connector(context: ssl.SSLContext, *, reuse: bool) -> aiohttp.TCPConnector:
+    import aiohttp
+
+    if not reuse:
+        return aiohttp.TCPConnector(limit=0, ssl=context, force_close=True)
+    return aiohttp.TCPConnector(limit=0, ssl=context, keepalive_timeout=KEPT_SECONDS)
 
 
 def timeout(target: Target) -> httpx.Timeout:
