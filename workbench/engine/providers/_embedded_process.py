@@ -59,7 +59,9 @@ def stop(folder: Path, *, wait: float = 5.0) -> bool:
             child.poll()
         time.sleep(0.05)
     for child in _children:
-        child.poll()
+        if child.pid == state["pid"]:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(wait)
     return True
 
 
