@@ -1,8 +1,8 @@
 """What all tests share. Every session works in a home of its own, with a broker of its own; nothing of the user's is
 read or written, and nothing beyond this machine is asked.
 
-For pages in a browser: `live` (the server's address), `page` (Playwright's; it fails on script errors and on anything the
-content policy refused), `axe`, `well_made`, `screenshot`.
+For pages in a browser: `live` (the server's address), `page` (Playwright's; it fails on script errors and on anything
+the content policy refused), `axe`, `well_made`, `screenshot`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ import django
 import pytest
 
 HOME = Path(tempfile.mkdtemp(prefix="workbench-tests-"))
-os.environ["WORKBENCH_HOME"] = str(HOME)
 os.environ["DJANGO_SETTINGS_MODULE"] = "workbench.settings"  # the ini file is read before the home is set
-for foreign in ("REDIS_URL", "SECRET_KEY", "OLLAMA_URL", "OLLAMA_HOST", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
-    os.environ.pop(foreign, None)
+FOREIGN = ("WORKBENCH_", "OLLAMA_", "OPENAI_")
+KEPT = ("WORKBENCH_SCREENSHOTS",)
+for name in list(os.environ):
+    if name in ("REDIS_URL", "SECRET_KEY", "TOPOLOGY_REPOSITORY") or (name.startswith(FOREIGN) and name not in KEPT):
+        del os.environ[name]
+os.environ["WORKBENCH_HOME"] = str(HOME)
 
 django.setup()
 

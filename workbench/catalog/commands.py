@@ -144,7 +144,7 @@ async def provider_findings() -> list[Finding]:
 async def provider_finding(name: str) -> Finding:
     """Whether one provider answers, and with which models; one that is away is no fault."""
     result = await _probed(name)
-    models = tuple(_model_line(name, model) for model in result.models)
+    models = tuple(_model_line(name, model, known=result.message) for model in result.models)
     return Finding(f"provider {name}", "ok" if result.ok else "note", result.message, models)
 
 
@@ -162,6 +162,7 @@ async def _probed(name: str) -> ProbeResult:
             await provider.close()
 
 
-def _model_line(provider: str, model: ModelInfo) -> str:
+def _model_line(provider: str, model: ModelInfo, *, known: str) -> str:
     context = f", {model.context:,} tokens of context" if model.context else ""
-    return f"{provider}/{model.name}{context}{f' ({model.note})' if model.note else ''}"
+    note = f" ({model.note})" if model.note and model.note not in known else ""
+    return f"{provider}/{model.name}{context}{note}"
