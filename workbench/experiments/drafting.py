@@ -14,8 +14,6 @@ from workbench.datasets.models import Instance
 from workbench.engine.errors import InvalidDocument, PluginError, Problem, WorkbenchError
 from workbench.engine.evaluation import EVALUATORS
 from workbench.engine.planning import RunPlan, plan_topology
-from workbench.engine.plugins import nearest
-from workbench.engine.providers import PROVIDERS
 from workbench.engine.validation import check_topology
 from workbench.experiments.models import Configuration, Experiment
 from workbench.experiments.spec import shape_problems
@@ -119,25 +117,11 @@ def configuration_plan(configuration: Configuration, limits: dict[str, Any], cat
             problems = list(failure.problems)
         except WorkbenchError as failure:
             problems = [error(failure.code, "", str(failure))]
-    if plan is not None:
-        problems += model_problems(plan)
     named = [
         problem._replace(path=path + problem.path, message=f"{configuration.label}: {problem.message}")
         for problem in problems
     ]
     return Planned(configuration, stored.commit, stored.blob, plan, named)
-
-
-def model_problems(plan: RunPlan) -> list[Problem]:
-    """Models whose provider does not exist."""
-    found = []
-    for model in sorted(plan.models()):
-        provider, _, _name = model.partition("/")
-        if provider not in PROVIDERS.names():
-            hint = f"There is {', '.join(PROVIDERS.names())}."
-            sentence = f"No provider is called {provider!r} (model {model}).{nearest(provider, PROVIDERS.names())}"
-            found.append(error("unknown_provider", "/overrides/model", sentence, hint))
-    return found
 
 
 def evaluator_problems(chosen: Sequence[dict[str, Any]]) -> list[Problem]:

@@ -19,7 +19,7 @@ NOT_IN_LISTS = (
 def experiments_listed() -> QuerySet[Experiment]:
     """Every experiment, newest first, with its dataset and the number of its configurations."""
     counted = Experiment.objects.annotate(configuration_count=Count("configurations"))
-    return counted.select_related("dataset_version__dataset")
+    return counted.select_related("dataset_version__dataset").order_by("-pk")
 
 
 def runs_listed(**filters: Any) -> QuerySet[Run]:

@@ -163,6 +163,7 @@ def starters_load() -> None:
     """The ready-made experiment, once, as a draft that waits for one click."""
     if Experiment.objects.filter(name=STARTER).exists():
         return
+    sentences = dataset_version("labels-mini").instances.order_by("position").values_list("key", flat=True)[:40]
     names = ("single_agent", "schema_answer", "few_shot", "vote_of_three")
     spec = ExperimentSpec.model_validate(
         {
@@ -170,6 +171,7 @@ def starters_load() -> None:
             "question": "Forty sentences, three labels, one very small model: does an example, a schema or a vote of "
             "three help it more than a plain question, and what does each cost?",
             "dataset": "labels-mini",
+            "instances": list(sentences),
             "configurations": [
                 {"topology": name, "label": name, "overrides": {"model": EMBEDDED_MODEL}} for name in names
             ],

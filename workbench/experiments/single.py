@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from workbench.engine.errors import InvalidDocument, WorkbenchError
@@ -85,8 +85,10 @@ def execute(request: Request, document: bytes, script: bytes | None) -> dict[str
 
     only = None if script is None else ScriptedProvider(Script.from_text(script))
     plan = file_plan(document, request.model, scripted=only is not None)
+    from workbench.experiments.execution import run_prepare  # loads LangGraph: before the run's clock starts
+
     run = run_make(plan, request)
-    outcome = asyncio.run(run_here(run, Providers(os.environ, only=only)))
+    outcome = asyncio.run(run_here(run, run_prepare, Providers(os.environ, only=only)))
     return report(run.pk, outcome)
 
 
@@ -104,12 +106,7 @@ def file_plan(document: bytes, model: str | None, *, scripted: bool) -> Any:
     if scripted and model is None and spec.defaults.model is None:
         # A script answers for every model: a topology that names none needs none.
         spec = spec.model_copy(update={"defaults": spec.defaults.model_copy(update={"model": "scripted/script"})})
-    plan = plan_topology(spec, catalogue, overrides={} if model is None else {"model": model})
-    from workbench.experiments.drafting import model_problems
-
-    if problems := model_problems(plan):
-        raise InvalidDocument(problems)
-    return plan
+    return plan_topology(spec, catalogue, overrides={} if model is None else {"model": model})
 
 
 def run_make(plan: Any, request: Request) -> Any:
@@ -145,9 +142,9 @@ def instance_named(reference: str) -> Any:
     return instance_of_version(dataset_version(name), key)
 
 
-async def run_here(run: Any, providers: Any) -> Any:
+async def run_here(run: Any, prepare: Callable[[Any], Any], providers: Any) -> Any:
     """Execute it in this process; Ctrl-C and the page's Stop end it as `stopped`."""
-    from workbench.experiments.execution import Prepared, run_execute, run_prepare
+    from workbench.experiments.execution import run_execute
     from workbench.experiments.writer import Writer
 
     writer, stop = Writer(), asyncio.Event()
@@ -157,7 +154,7 @@ async def run_here(run: Any, providers: Any) -> Any:
             loop.add_signal_handler(number, stop.set)
     beats = asyncio.ensure_future(keep_alive(run, writer, stop))
     try:
-        prepared: Prepared = await writer.call(lambda: run_prepare(run))
+        prepared = await writer.call(lambda: prepare(run))
         return await run_execute(prepared, providers=providers, writer=writer, stop=stop)
     finally:
         beats.cancel()

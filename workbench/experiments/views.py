@@ -104,8 +104,9 @@ def experiment_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     if experiment.status == Experiment.Status.DRAFT:
         return draft_page(request, experiment)
     context = {"experiment": experiment, **progress_context(experiment)}
-    if not request.htmx:
-        return render(request, "experiments/experiment_detail.html", {**context, **runs_context(request, experiment)})
+    if not request.htmx or request.htmx.target == "runs-table":
+        template = "experiments/_runs.html" if request.htmx else "experiments/experiment_detail.html"
+        return render(request, template, {**context, **runs_context(request, experiment)})
     response = render(request, "experiments/_progress.html", context)
     if not context["active"]:
         response["HX-Refresh"] = "true"  # it is over: results and evaluations have their place on the page now
