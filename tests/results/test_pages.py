@@ -53,6 +53,20 @@ def test_only_settings_that_differ_are_shown(client, experiment):
     assert response.context["differences"] == [("params.temperature", ("0", "1"))]
 
 
+def test_versions_are_told_apart_only_where_one_topology_has_several(client):
+    experiment = make_experiment({"a": ["yes"] * 4, "b": ["yes"] * 4})
+    one, two = experiment.configurations.all()
+    two.commit = "d" * 40
+    two.save()
+    apart = [difference.setting for difference in results(client, experiment).context["differences"]]
+    experiment.configurations.update(topology="same")
+    experiment.configurations.filter(pk=one.pk).update(commit="c" * 40)
+
+    same = [difference.setting for difference in results(client, experiment).context["differences"]]
+
+    assert (apart, same) == (["topology"], ["version"])
+
+
 def test_running_experiment_says_that_numbers_will_change(client, judged):
     experiment = make_experiment({"solo": ["yes", {"status": "queued", "output": None}]}, ["yes"] * 2, status="running")
     judged(experiment)

@@ -18,16 +18,21 @@ class Difference(NamedTuple):
 
 def differing_settings(configurations: Sequence[Configuration]) -> list[Difference]:
     """The settings in which the configurations are not all the same, in a stable order."""
-    all_settings = [settings_of(configuration) for configuration in configurations]
+    versions = {(one.topology, one.commit) for one in configurations}
+    versioned = len(versions) > len({topology for topology, _ in versions})
+    all_settings = [settings_of(configuration, versioned=versioned) for configuration in configurations]
     names = dict.fromkeys(name for settings in all_settings for name in settings)
     rows = [Difference(name, tuple(settings.get(name, "–") for settings in all_settings)) for name in names]
     return [row for row in rows if len(set(row.values)) > 1]
 
 
-def settings_of(configuration: Configuration) -> dict[str, str]:
-    """Every setting of a configuration as text: topology, version, and overrides key by key."""
+def settings_of(configuration: Configuration, *, versioned: bool) -> dict[str, str]:
+    """Every setting of a configuration as text: topology, overrides key by key, and the version.
+
+    The version says something only where one topology takes part in several of them.
+    """
     settings = {"topology": configuration.topology}
-    if configuration.commit:
+    if versioned and configuration.commit:
         settings["version"] = configuration.commit[:8]
     flatten(configuration.overrides, "", settings)
     return settings
