@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from workbench.catalog.services import starters_load as agents_load
 from workbench.catalog.shipped import ShippedCatalogue
+from workbench.cli import workbench
 from workbench.engine.documents import canonical_json, read_json
 from workbench.engine.validation import check_agent, check_topology
 
@@ -82,19 +82,18 @@ def test_a_shipped_topology_has_no_problems(path):
     assert check_topology(path.read_bytes(), ShippedCatalogue()).problems == []
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", RUNS)
 def test_a_shipped_topology_runs_to_its_end(name, tmp_path):
+    agents_load()
     script, output, visits = RUNS[name]
     file = tmp_path / "script.json"
     file.write_text(json.dumps({"default": "nothing", "nodes": script}))
     command = ["run", str(ROOT / "topologies" / f"{name}.json"), "--input", "Tea is better than coffee."]
 
-    done = subprocess.run(
-        [sys.executable, "-c", "from workbench.cli import main; main()", *command, "--scripted", str(file), "--json"],
-        capture_output=True, text=True, env=os.environ | {"WORKBENCH_HOME": str(tmp_path / "home")}, timeout=120, check=False,
-    )  # fmt: skip
+    done = CliRunner().invoke(workbench, [*command, "--scripted", str(file), "--json"])
 
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
     assert result["status"] == "succeeded"
     assert result["output"] == output

@@ -16,7 +16,9 @@ BLANK = {"output": "text", "message": "", "expected": "0"}
 
 
 def saved(name: str = "poet", **more) -> AgentVersion:
-    return agent_save(json.dumps({"format": "workbench.agent/1", "name": name, "role": "Writer", "prompt": "Rhyme."} | more))
+    return agent_save(
+        json.dumps({"format": "workbench.agent/1", "name": name, "role": "Writer", "prompt": "Rhyme."} | more)
+    )
 
 
 def test_an_empty_catalogue_says_what_an_agent_is_and_leads_on(client):
@@ -120,7 +122,13 @@ def test_what_is_wrong_stands_at_its_field_and_nothing_is_lost(client, field, va
 
 @pytest.mark.parametrize("schema", ["{", "", '{"type": "objekt"}', '{"a": 1, "a": 2}', "3"])
 def test_a_json_schema_that_is_none_is_a_sentence_at_its_field(client, schema):
-    fields = BLANK | {"name": "poet", "role": "Writer", "prompt": "Rhyme.", "output": "json_schema", "json_schema": schema}
+    fields = BLANK | {
+        "name": "poet",
+        "role": "Writer",
+        "prompt": "Rhyme.",
+        "output": "json_schema",
+        "json_schema": schema,
+    }
 
     page = client.post(reverse("agent_create"), fields)
 

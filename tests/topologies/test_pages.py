@@ -77,7 +77,13 @@ def test_a_topology_is_created_as_a_copy(client, make, store):
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
-    [("", "Give it a name"), ("a b", "Use letters"), ("../x", "Use letters"), ("one", "already"), ("ONE", "upper and lower")],
+    [
+        ("", "Give it a name"),
+        ("a b", "Use letters"),
+        ("../x", "Use letters"),
+        ("one", "already"),
+        ("ONE", "upper and lower"),
+    ],
 )
 def test_a_name_that_can_not_be_is_refused_at_its_field(client, make, name, sentence):
     topology_save("one", make())
@@ -91,7 +97,9 @@ def test_a_name_that_can_not_be_is_refused_at_its_field(client, make, name, sent
 def test_a_commit_writes_the_canonical_text_with_message_and_author(client, make, store):
     first = topology_save("one", make())
 
-    answer = edit(client, "one", json.dumps(json.loads(make(description="Better"))), expected=first.commit, message="Better")
+    answer = edit(
+        client, "one", json.dumps(json.loads(make(description="Better"))), expected=first.commit, message="Better"
+    )
 
     assert answer.url == reverse("topology_detail", args=["one"])
     version = store.history("one")[0]

@@ -83,7 +83,7 @@ def test_a_run_shows_states_visits_tokens_and_firings():
 
 
 def test_nothing_in_a_document_becomes_markup():
-    nasty = '<script>alert(1)</script>"\'&\x00\x1b\u202e'
+    nasty = "<script>alert(1)</script>\"'&\x00\x1b\u202e"
     document = {
         "name": nasty,
         "start": [nasty],
@@ -145,7 +145,9 @@ def test_boxes_do_not_overlap():
 def test_the_documents_own_layout_is_kept():
     document = LOOP | {"layout": {"writer": [10, 20], "reviewer": [310, 20], "publish": [610, 220]}}
 
-    places = [(rect.get("x"), rect.get("y")) for rect in parsed(document).iter(f"{SVG}rect") if rect.get("class") == "tp-box"]
+    places = [
+        (rect.get("x"), rect.get("y")) for rect in parsed(document).iter(f"{SVG}rect") if rect.get("class") == "tp-box"
+    ]
 
     assert places == [("10.0", "20.0"), ("310.0", "20.0"), ("610.0", "220.0")]
 
@@ -167,7 +169,9 @@ def test_the_downloaded_picture_brings_its_colours():
     assert "light-dark(" not in text
 
 
-@pytest.mark.parametrize("document", [None, [], "x", 3, {}, {"nodes": []}, {"nodes": {"a": 1}, "edges": {}, "start": 5}])
+@pytest.mark.parametrize(
+    "document", [None, [], "x", 3, {}, {"nodes": []}, {"nodes": {"a": 1}, "edges": {}, "start": 5}]
+)
 def test_what_is_no_topology_still_gives_a_picture(document):
     assert topology_svg(document).startswith("<svg")
 
@@ -178,7 +182,9 @@ anything = st.recursive(
     max_leaves=6,
 )
 names = st.sampled_from(["a", "b", "c", "d", "<e>", "f&", "", "\x00", "\ud800"])
-nodes = st.dictionaries(names, st.fixed_dictionaries({}, optional={"type": anything, "label": anything}) | anything, max_size=9)
+nodes = st.dictionaries(
+    names, st.fixed_dictionaries({}, optional={"type": anything, "label": anything}) | anything, max_size=9
+)
 edges = st.lists(
     st.fixed_dictionaries(
         {"from": names, "to": names}, optional={"when": anything, "max": anything, "trigger": st.booleans()}
@@ -188,7 +194,12 @@ edges = st.lists(
 )
 documents = st.fixed_dictionaries(
     {"nodes": nodes, "edges": edges},
-    optional={"start": st.lists(names) | anything, "end": st.lists(names) | anything, "layout": anything, "name": anything},
+    optional={
+        "start": st.lists(names) | anything,
+        "end": st.lists(names) | anything,
+        "layout": anything,
+        "name": anything,
+    },
 )
 
 

@@ -31,7 +31,9 @@ for number in range(int(sys.argv[3])):
 def test_a_save_is_one_commit_with_its_message_and_author(store, git):
     saved = store.save("one", "{}\n", message="First\n\nBecause.", author=Author("Zoë <x>", "zoe@example.org"))
 
-    assert git("log", "--format=%H %an <%ae>%n%B").startswith(f"{saved.commit} Zoë x <zoe@example.org>\nFirst\n\nBecause.")
+    assert git("log", "--format=%H %an <%ae>%n%B").startswith(
+        f"{saved.commit} Zoë x <zoe@example.org>\nFirst\n\nBecause."
+    )
     assert store.read("one") == saved
     assert (store.root / "one.json").read_text() == "{}\n"
 
@@ -243,7 +245,9 @@ def test_writers_in_several_processes_lose_no_commit(repository: Path):
 
     assert [process.wait(120) for process in processes] == [0] * writers
     store = Store(repository)
-    messages = {version.message for name in ["shared", *(f"w{n}" for n in range(writers))] for version in store.history(name)}
+    messages = {
+        version.message for name in ["shared", *(f"w{n}" for n in range(writers))] for version in store.history(name)
+    }
     assert messages == {f"{writer}/{number}" for writer in range(writers) for number in range(commits)}
 
 
