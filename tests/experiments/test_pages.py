@@ -163,7 +163,7 @@ class TestStart:
             ({"which": "list", "keys": "s000\nnope"}, "has no instance &#x27;nope&#x27;"),
             (
                 {"configuration-0-model": "olama/qwen3"},
-                "olama"No provider is called &#x27;olama&#x27; (model olama/qwen3). Did you mean"#x27;",
+                "There is no provider &#x27;olama&#x27;. Did you mean",
             ),
             ({"evaluator-0-options": '{"casefol": true}'}, "Evaluator exact_match"),
             ({"configuration-0-more": '{"vars": {"tone": "dry"}}'}, "no var &#x27;tone&#x27;"),

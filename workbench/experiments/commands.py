@@ -28,12 +28,14 @@ def run(
 
     Exit code 0: succeeded; 1: the topology or the script is not valid; 2: failed; 3: stopped, a limit, or no answer.
     """
-    from workbench.experiments.single import Request, run_file
+    from workbench.experiments.single import EARLY, Request, run_file
 
     try:
         report = run_file(Request(file, text, reference, model, scripted))
     except InvalidDocument as error:
         report = {"status": "invalid", "problems": [problem._asdict() for problem in error.problems]}
+    except KeyboardInterrupt:
+        report = {**blank(), "status": "stopped", "reason": EARLY}
     except WorkbenchError as error:
         if not as_json:
             raise
@@ -58,7 +60,7 @@ def readable(report: dict[str, Any]) -> str:
     usage = report["usage"] or {}
     tokens: list[Any] = [usage.get("input_tokens"), usage.get("output_tokens")]
     counted = "tokens unknown" if None in tokens else f"{sum(tokens):,} tokens"
-    told = f"run {report['run_id']}: {report['status']}, {usage.get('model_calls', 0)} model calls, {counted}"
+    told = f"run {report['run_id'] or ''}: {report['status']}, {usage.get('model_calls', 0)} model calls, {counted}"
     click.echo(f"{told}. {report['reason']}".rstrip(), err=True)
     return shown(report["output"]) if report["output"] is not None else ""
 

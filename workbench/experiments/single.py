@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 from workbench.engine.errors import InvalidDocument, WorkbenchError
 
 
+EARLY = "Stopped before it began."
+
+
 class Request(NamedTuple):
     """What was typed."""
 
@@ -87,8 +90,14 @@ def execute(request: Request, document: bytes, script: bytes | None) -> dict[str
     plan = file_plan(document, request.model, scripted=only is not None)
     from workbench.experiments.execution import run_prepare  # loads LangGraph: before the run's clock starts
 
+    from workbench.experiments.lifecycle import run_end
+
     run = run_make(plan, request)
-    outcome = asyncio.run(run_here(run, run_prepare, Providers(os.environ, only=only)))
+    try:
+        outcome = asyncio.run(run_here(run, run_prepare, Providers(os.environ, only=only)))
+    except KeyboardInterrupt:  # it came before the loop listened for it
+        run_end(run, status=run.Status.STOPPED, reason=EARLY)
+        raise
     return report(run.pk, outcome)
 
 
