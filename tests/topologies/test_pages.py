@@ -215,6 +215,7 @@ HOSTILE = {
     "number": "9" * 5000,
     "nothing": "",
     "markup": '{"format": "<script>alert(1)</script>"}',
+    "agents": '{"nodes": {"a": {"agent": "x/y"}, "b": {"agent": ""}, "c": {"agent": "<script>"}, "d": {"agent": 3}}}',
     "nodes": '{"format": "workbench.topology/1", "name": "one", "start": ["a"], "end": [], "nodes": {"a": 3}, "edges": {}}',
 }
 
