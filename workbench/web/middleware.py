@@ -109,4 +109,6 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
         del response["content-type"]
         for name, value in found.headers:
             response[name] = value
+        if found.file is not None:
+            response["Content-Length"] = str(len(body))  # the file may have changed since the start
         return response
