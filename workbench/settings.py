@@ -145,7 +145,11 @@ RUN_ORPHAN_S = number("WORKBENCH_RUN_ORPHAN_S", 10)  # queued for so long with a
 RUN_DRAIN_S = number("WORKBENCH_RUN_DRAIN_S", 3)  # what a warm shutdown gives the runs to end
 
 CELERY_BEAT_SCHEDULE = {
-    "runs-sweep": {"task": "workbench.experiments.tasks.runs_sweep_task", "schedule": 5.0, "options": {"expires": 60}},
+    "runs-sweep": {
+        "task": "workbench.experiments.tasks.runs_sweep_task",
+        "schedule": 5.0,
+        "options": {"expires": 5, "queue": "evaluations"},  # in its own queue it would wait behind runs that wait
+    },
     "evaluations-sweep": {
         "task": "workbench.evaluations.tasks.evaluations_sweep_task",
         "schedule": 15.0,

@@ -57,6 +57,8 @@ def readable(report: dict[str, Any]) -> str:
     if "problems" in report:
         lines = [f"{it['severity']}: {it['path']} {it['message']} {it['hint']}".rstrip() for it in report["problems"]]
         return "\n".join(lines)
+    for note in report.get("notes", ()):
+        click.echo(f"note: {note}", err=True)
     usage = report["usage"] or {}
     tokens: list[Any] = [usage.get("input_tokens"), usage.get("output_tokens")]
     counted = "tokens unknown" if None in tokens else f"{sum(tokens):,} tokens"

@@ -7,9 +7,12 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.engine.errors import InvalidDocument, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.engine.formats import Imported
 
 
 EARLY = "Stopped before it began."
@@ -85,9 +88,11 @@ def execute(request: Request, document: bytes, script: bytes | None) -> dict[str
     """Plan, run, report."""
     from workbench.engine.providers import Providers
     from workbench.engine.providers.scripted import Script, ScriptedProvider
+    from workbench.topologies.importing import original_report, own_script
 
-    only = None if script is None else ScriptedProvider(Script.from_text(script))
-    plan = file_plan(document, request.model, scripted=only is not None)
+    answers = None if script is None else Script.from_text(script)
+    plan, imported = file_plan(request, document)
+    only = None if answers is None else ScriptedProvider(own_script(answers, imported.foreign_ids))
     from workbench.experiments.execution import run_prepare  # loads LangGraph: before the run's clock starts
 
     from workbench.experiments.lifecycle import run_end
@@ -98,24 +103,27 @@ def execute(request: Request, document: bytes, script: bytes | None) -> dict[str
     except KeyboardInterrupt:  # it came before the loop listened for it
         run_end(run, status=run.Status.STOPPED, reason=EARLY)
         raise
-    return report(run.pk, outcome)
+    return original_report(report(run.pk, outcome), imported)
 
 
-def file_plan(document: bytes, model: str | None, *, scripted: bool) -> Any:
-    """The plan of the topology in a file. Raises `InvalidDocument`."""
+def file_plan(request: Request, document: bytes) -> tuple[Any, Imported]:
+    """The plan of the topology in a file of any format that is known. Raises `InvalidDocument`."""
     from workbench.catalog.services import DatabaseCatalogue
     from workbench.engine.planning import plan_topology
-    from workbench.engine.validation import check_topology
+    from workbench.topologies.importing import document_checked, original_error
 
-    catalogue = DatabaseCatalogue()
-    checked = check_topology(document, catalogue)
+    catalogue, model = DatabaseCatalogue(), request.model
+    checked, imported = document_checked(request.file, document, catalogue)
     spec = checked.spec
     if spec is None:
         raise InvalidDocument(checked.problems)
-    if scripted and model is None and spec.defaults.model is None:
+    if request.scripted is not None and model is None and spec.defaults.model is None:
         # A script answers for every model: a topology that names none needs none.
         spec = spec.model_copy(update={"defaults": spec.defaults.model_copy(update={"model": "scripted/script"})})
-    return plan_topology(spec, catalogue, overrides={} if model is None else {"model": model})
+    try:
+        return plan_topology(spec, catalogue, overrides={} if model is None else {"model": model}), imported
+    except InvalidDocument as error:
+        raise original_error(error, imported) from error
 
 
 def run_make(plan: Any, request: Request) -> Any:

@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from workbench.engine.providers import Providers
 from workbench.experiments import lifecycle, sweeping, tickets
 from workbench.experiments.execution import Outcome, Prepared, run_execute, run_finish, run_prepare
 from workbench.experiments.models import Run
-from workbench.experiments.writer import Writer
+from workbench.experiments.writer import Writer, patiently
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ class Worker:
         self._draining = threading.Event()
         self._ended = threading.Event()
         self._writer = Writer()
+        self._claims = ThreadPoolExecutor(1, thread_name_prefix="claims")
         self._loop = Loop()
         self._providers = Providers(os.environ)
         self._beats = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
@@ -79,7 +81,8 @@ class Worker:
         if not self._slot():
             return
         try:
-            prepared = self._claim(run_id)
+            # On a thread of its own: Celery closes the database of its thread after every ticket.
+            prepared = self._claims.submit(patiently, lambda: self._claim(run_id)).result()
             if prepared is None:
                 self._slots.release()
                 return
@@ -161,6 +164,8 @@ class Worker:
         self._wait(CANCEL_S)
         self._close_providers()
         self._ended.set()
+        self._claims.submit(connection.close).result(5)
+        self._claims.shutdown()
         self._writer.close()
         self._loop.close()
         if back:
