@@ -94,7 +94,6 @@ def execute(request: Request, document: bytes, script: bytes | None) -> dict[str
     plan, imported = file_plan(request, document)
     only = None if answers is None else ScriptedProvider(own_script(answers, imported.foreign_ids))
     from workbench.experiments.execution import run_prepare  # loads LangGraph: before the run's clock starts
-
     from workbench.experiments.lifecycle import run_end
 
     run = run_make(plan, request)
