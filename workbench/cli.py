@@ -13,6 +13,7 @@ COMMANDS = {
     "up": "workbench.supervisor.command:up",
     "doctor": "workbench.catalog.commands:doctor",
     "check": "workbench.topologies.commands:check",
+    "import": "workbench.topologies.importing_command:import_",
     "run": "workbench.experiments.commands:run",
     "experiment": "workbench.results.commands:experiment",
     "dataset": "workbench.datasets.commands:dataset",

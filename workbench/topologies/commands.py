@@ -26,11 +26,12 @@ def check(file: str, as_json: bool) -> None:
 
     Exit code 0: no errors, perhaps warnings; 1: errors; 2: the file can't be read.
     """
-    problems = document_problems(document_bytes(file))
+    problems, notes = document_problems(document_bytes(file), file)
     if as_json:
         click.echo(json.dumps([problem._asdict() for problem in problems], ensure_ascii=False, indent=2))
     else:
-        click.echo("\n".join([*map(_line, problems), _summary(problems)]))
+        said = [*(f"note: {note}" for note in notes), *map(problem_line, problems), _summary(problems)]
+        click.echo("\n".join(said))
     sys.exit(1 if has_errors(problems) else 0)
 
 
@@ -59,16 +60,17 @@ def _textual(opened: IO[bytes], name: str) -> bytes:
     return data
 
 
-def document_problems(data: bytes) -> list[Problem]:
-    """Everything wrong with a topology or an agent, whichever it says it is."""
-    from workbench.engine.validation import check_agent, check_topology
+def document_problems(data: bytes, file: str = "") -> tuple[list[Problem], list[str]]:
+    """Everything wrong with a topology (of any format that can be imported) or an agent, and the notes of the import."""
+    from workbench.engine.validation import check_agent
+    from workbench.topologies.importing import document_checked
 
     document = read_json(data).data
     kind = document.get("format") if isinstance(document, dict) else None
     if isinstance(kind, str) and kind.startswith("workbench.agent/"):
-        problems: list[Problem] = check_agent(data).problems
-        return problems
-    return list(check_topology(data, local_catalogue()).problems)
+        return check_agent(data).problems, []
+    checked, imported = document_checked(file, data, local_catalogue())
+    return checked.problems, imported.notes
 
 
 def local_catalogue() -> Catalogue:
@@ -96,7 +98,7 @@ def _database_catalogue() -> Catalogue | None:
         return None  # it was never migrated
 
 
-def _line(problem: Problem) -> str:
+def problem_line(problem: Problem) -> str:
     where = f"{problem.path}: " if problem.path else ""
     return f"{problem.severity}: {where}{problem.message}" + (f" {problem.hint}" if problem.hint else "")
 
