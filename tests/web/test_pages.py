@@ -52,7 +52,7 @@ def test_unknown_theme_changes_nothing(client):
 
 
 def test_every_answer_carries_the_content_policy(client):
-    for address in ("/", "/no-such-page/", "/static/web/workbench.css"):
+    for address in ("/parts/", "/no-such-page/", "/static/web/workbench.css"):
         policy = client.get(address)["Content-Security-Policy"]
         assert "script-src 'self'" in policy
         assert "unsafe" not in policy

@@ -102,6 +102,15 @@ def redis_check(url: str) -> None:
         ) from error
 
 
+def settings_check() -> None:
+    """No system check finds an error; warnings are for whoever watches the log."""
+    from django.core.checks import ERROR, run_checks
+
+    wrong = [found for found in run_checks() if found.level >= ERROR]
+    if wrong:
+        raise CannotStart(" ".join(f"{found.msg} {found.hint or ''}".strip() for found in wrong))
+
+
 def database_check() -> None:
     """The database answers."""
     from django.conf import settings

@@ -85,6 +85,7 @@ class Supervisor:
             if self._broker.start():
                 say("The broker of the last start still answers; it is used again, with its queue.")
         django.setup()
+        checks.settings_check()
         checks.database_check()
         call_command("migrate", verbosity=0, interactive=False)
         from workbench.starters import starters_load
