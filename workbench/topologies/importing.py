@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +11,13 @@ from workbench.engine.errors import InvalidDocument, Problem, has_errors
 from workbench.engine.formats import FORMATS, Imported, read_foreign
 from workbench.engine.nodes import Catalogue
 from workbench.engine.providers.scripted import Script
+from workbench.engine.spec import NODE_ID
 from workbench.engine.validation import Checked, check_topology
 
 Json = Any
 
 YAML_ENDINGS = (".yaml", ".yml")
+_QUOTED_ID = re.compile(rf"""(['"])({NODE_ID.pattern})\1""")
 
 
 def topology_document(filename: str, text: str | bytes) -> Imported:
@@ -57,10 +60,7 @@ def original_problem(problem: Problem, imported: Imported) -> Problem:
 
 def original_text(text: str, foreign_ids: Mapping[str, str]) -> str:
     """The sentence with the ids of the original, where they stand in quotes."""
-    for own, foreign in foreign_ids.items():
-        if own != foreign:
-            text = text.replace(f"'{own}'", f"'{foreign}'").replace(f'"{own}"', f'"{foreign}"')
-    return text
+    return _QUOTED_ID.sub(lambda found: found[1] + foreign_ids.get(found[2], found[2]) + found[1], text)
 
 
 def original_error(error: InvalidDocument, imported: Imported) -> InvalidDocument:

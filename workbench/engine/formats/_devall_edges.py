@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from workbench.engine.conditions import regex_problems
 from workbench.engine.formats._reading import Part, Reading
-from workbench.engine.plugins import nearest
 
 Json = Any
 
@@ -90,7 +89,7 @@ def _function(
     name: str, path: str, part: Part, source_type: str, reading: Reading
 ) -> tuple[dict[str, Json] | None, bool]:
     if name not in FUNCTIONS:
-        message = f"There is no condition function {name!r}.{nearest(name, list(FUNCTIONS))}"
+        message = f"There is no condition function {name!r}.{reading.nearest(name, FUNCTIONS)}"
         hint = f"An import executes no code; these can be expressed: {', '.join(FUNCTIONS)}."
         reading.error("unknown_function", path, message, hint)
         return None, False
@@ -133,7 +132,7 @@ def _process(part: Part, reading: Reading) -> dict[str, Json] | None:
     name = process.part("config", ("name",), "A function processor").text("name")
     message = f"DevAll's function {name!r} can't be expressed: an import executes no code."
     if name not in PROCESSORS:
-        message = f"There is no processor function {name!r}.{nearest(name, list(PROCESSORS))}"
+        message = f"There is no processor function {name!r}.{reading.nearest(name, PROCESSORS)}"
     hint = "Let a node do what it does, or take the processor out."
     reading.error("unknown_function", process.at("config", "name"), message, hint)
     return None

@@ -10,7 +10,6 @@ from workbench.engine.formats._devall_edges import EDGE_KEYS, edge_document
 from workbench.engine.formats._devall_nodes import NODE_KEYS, node_document
 from workbench.engine.formats._ids import free_id, label, own_ids
 from workbench.engine.formats._reading import Part, Reading, as_name
-from workbench.engine.plugins import nearest
 
 Json = Any
 
@@ -127,7 +126,7 @@ def _node_id(part: Part, key: str, ids: dict[str, str], reading: Reading) -> str
     if name in ids:
         return name
     if name:
-        message = f"There is no node {name!r}.{nearest(name, list(ids))}"
+        message = f"There is no node {name!r}.{reading.nearest(name, ids)}"
         reading.error("edge_to_nowhere", part.at(key), message)
     return None
 
@@ -137,7 +136,7 @@ def _chosen(graph: Part, key: str, ids: dict[str, str], reading: Reading) -> lis
     found: list[str] = []
     for name in graph.texts(key, one=True):
         if name not in ids:
-            message = f"There is no node {name!r}.{nearest(name, list(ids))}"
+            message = f"There is no node {name!r}.{reading.nearest(name, ids)}"
             reading.error(f"unknown_{key}", graph.at(key), message)
         elif ids[name] in found:
             reading.note(f"{name!r} stood twice in {key!r} and was taken once.")

@@ -7,7 +7,6 @@ from typing import Any
 
 from workbench.engine.formats._devall_agents import agent_document
 from workbench.engine.formats._reading import Part, Reading
-from workbench.engine.plugins import nearest
 
 Json = Any
 
@@ -25,7 +24,7 @@ def node_document(
     if kind not in TYPES:
         if kind:
             known = [*TYPES, "subgraph"]
-            message = f"There is no node type {kind!r}.{nearest(kind, known)}"
+            message = f"There is no node type {kind!r}.{reading.nearest(kind, known)}"
             reading.error("unknown_type", part.at("type"), message, f"DevAll's are {', '.join(known)}.")
         return {"type": "passthrough"}
     known_keys, convert = TYPES[kind]

@@ -8,7 +8,6 @@ from typing import Any
 
 from workbench.engine.documents import pointer
 from workbench.engine.formats._reading import Reading
-from workbench.engine.plugins import nearest
 
 Json = Any
 
@@ -78,4 +77,4 @@ class Variables:
             self.reading.note(f"${{{name}}} has no value in the file's vars; the environment is never read for it.")
         else:
             message = f"${{{name}}} is not in the file's vars, and the environment is never read for it."
-            self.reading.error("unknown_var", path, message + nearest(name, list(self.values)), hint)
+            self.reading.error("unknown_var", path, message + self.reading.nearest(name, self.values), hint)

@@ -8,7 +8,6 @@ from workbench.engine.documents import pointer
 from workbench.engine.formats._opendraco_prompts import prompt_template
 from workbench.engine.formats._opendraco_roles import BY_NAME, KNOBS, Role
 from workbench.engine.formats._reading import Part, Reading, as_template
-from workbench.engine.plugins import nearest
 from workbench.engine.tools import TOOLS
 
 Json = Any
@@ -22,17 +21,21 @@ PROVIDERS = {"ollama": "ollama", "openai": "openai_compatible", "gemini": "opena
 
 
 class Graph(NamedTuple):
-    """What an agent must know of the others."""
+    """What an agent must know of the others: their ids here, and the nodes after and before each, in edge order."""
 
     ids: dict[str, str]
-    edges: list[tuple[str, str]]
+    targets: dict[str, list[str]]
+    sources: dict[str, list[str]]
     entry: frozenset[str]
 
-    def targets(self, name: str) -> list[str]:
-        return [target for source, target in self.edges if source == name]
 
-    def sources(self, name: str) -> list[str]:
-        return [source for source, target in self.edges if target == name]
+def graph_of(ids: dict[str, str], edges: list[tuple[str, str]], entry: frozenset[str]) -> Graph:
+    """The graph of these edges."""
+    graph = Graph(ids, {name: [] for name in ids}, {name: [] for name in ids}, entry)
+    for source, target in edges:
+        graph.targets[source].append(target)
+        graph.sources[target].append(source)
+    return graph
 
 
 def agent_node(block: Json, name: str, graph: Graph, reading: Reading) -> dict[str, Json]:
@@ -40,7 +43,7 @@ def agent_node(block: Json, name: str, graph: Graph, reading: Reading) -> dict[s
     part = reading.part(block, pointer("agents", name), AGENT_KEYS, f"Agent {name!r}")
     role = _role(part, reading)
     model, local = _model(part, name, reading)
-    routes = role.label == "Router" and len(graph.targets(name)) > 1
+    routes = role.label == "Router" and len(graph.targets[name]) > 1
     node: dict[str, Json] = {"type": "router" if routes else "agent"}
     node |= _prompts(part, name, graph, reading)
     if model:
@@ -59,7 +62,7 @@ def agent_node(block: Json, name: str, graph: Graph, reading: Reading) -> dict[s
 def _role(part: Part, reading: Reading) -> Role:
     given = part.text("class", required=True)
     if given and given not in BY_NAME:
-        message = f"There is no class {given!r}.{nearest(given, list(BY_NAME))}"
+        message = f"There is no class {given!r}.{reading.nearest(given, BY_NAME)}"
         hint = f"Known are {', '.join(role.label for role in dict.fromkeys(BY_NAME.values()))}."
         reading.error("unknown_class", part.at("class"), message, hint)
     return BY_NAME.get(given, BY_NAME["Base agent"])
@@ -75,7 +78,7 @@ def _model(part: Part, name: str, reading: Reading) -> tuple[str, bool]:
     if not slash:
         return f"ollama/{given}", True
     if provider not in PROVIDERS:
-        message = f"There is no provider {provider!r} in OpenDraco.{nearest(provider, list(PROVIDERS))}"
+        message = f"There is no provider {provider!r} in OpenDraco.{reading.nearest(provider, PROVIDERS)}"
         reading.error("unknown_provider", part.at("model"), message, "Write ollama/…, openai/… or gemini/….")
         return "", True
     if provider == "gemini":
@@ -126,7 +129,7 @@ def _prompts(part: Part, name: str, graph: Graph, reading: Reading) -> dict[str,
     if user := prompts.text("user"):
         alone = name not in graph.entry
         found["prompt"] = prompt_template(
-            user, prompts.at("user"), name, graph.ids, graph.sources(name), reading, alone=alone
+            user, prompts.at("user"), name, graph.ids, graph.sources[name], reading, alone=alone
         )
     else:
         found["prompt"] = "{{ inbox }}"
@@ -159,7 +162,7 @@ def _routes(part: Part, tools: bool, name: str, graph: Graph, reading: Reading) 
     reading.note("The router chooses by a structured answer, not by names in its text; an unclear choice fails.", name)
     if tools:
         reading.note("A router uses no tools here; they were left out.", name)
-    changed = [f"{target!r} as {graph.ids[target]!r}" for target in graph.targets(name) if graph.ids[target] != target]
+    changed = [f"{target!r} as {graph.ids[target]!r}" for target in graph.targets[name] if graph.ids[target] != target]
     if changed:
         reading.note(f"The router is offered {', '.join(changed)}.", name)
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from workbench.engine.formats._reading import Reading, as_template
-from workbench.engine.plugins import nearest
 
 FIXED = {"issue": "{{ instance.problem }}", "instance_id": "{{ instance.id }}", "workspace": "."}
 _PIECES = re.compile(r"\{\{|\}\}|\{([^{}\n]*)\}")
@@ -30,7 +29,8 @@ def prompt_template(
         if found in ids:
             return _output(ids[found])
         if _WORD.fullmatch(found):
-            message = f"The prompt of {name!r} names {{{found}}}, which is no node and no field.{nearest(found, known)}"
+            message = f"The prompt of {name!r} names {{{found}}}, which is no node and no field."
+            message += reading.nearest(found, known)
             reading.error("unknown_placeholder", path, message, f"Known are {', '.join(known)}.")
         else:
             reading.note("A brace that begins no name stays a brace; OpenDraco would break off there.", name)

@@ -14,6 +14,8 @@ from workbench.engine.plugins import nearest
 Json = Any
 T = TypeVar("T")
 
+MAX_HINTS, MAX_NAMES = 50, 20
+
 _TOP_KEY = re.compile(r"""^["']?([A-Za-z_]\w*)["']?\s*:""", re.MULTILINE)
 _JINJA = re.compile(r"\{[{%#]")
 _SPACES = re.compile(r"[^A-Za-z0-9._-]+")
@@ -24,20 +26,24 @@ class Reading:
 
     def __init__(self, problems: Sequence[Problem] = ()) -> None:
         self.problems = list(problems)
-        self._notes: dict[str, list[str]] = {}
+        self._notes: dict[str, dict[str, None]] = {}
 
     def error(self, code: str, path: str, message: str, hint: str = "") -> None:
         self.problems.append(Problem("error", code, path, message, hint))
 
+    def nearest(self, name: str, known: Collection[str]) -> str:
+        """A hint at the known name most like this one; after many problems no more, for each costs a search."""
+        return nearest(name, list(known)) if len(self.problems) < MAX_HINTS else ""
+
     def note(self, sentence: str, about: str = "") -> None:
         """Say something about the node or edge named `about`; without one, about the whole document."""
-        subjects = self._notes.setdefault(sentence, [])
-        if about and about not in subjects:
-            subjects.append(about)
+        subjects = self._notes.setdefault(sentence, {})
+        if about:
+            subjects[about] = None
 
     @property
     def notes(self) -> list[str]:
-        return [f"{', '.join(about)}: {sentence}" if about else sentence for sentence, about in self._notes.items()]
+        return [f"{_listed(about)}: {sentence}" if about else sentence for sentence, about in self._notes.items()]
 
     def part(self, data: Json, path: str, known: Sequence[str], what: str) -> Part:
         """An object of the document; whatever stands in it that is not known is a problem."""
@@ -46,7 +52,7 @@ class Reading:
             return Part(self, {}, path, what)
         for key in data:
             if key not in known:
-                message = f"{what} has no key {key!r}.{nearest(str(key), list(known))}"
+                message = f"{what} has no key {key!r}.{self.nearest(str(key), known)}"
                 self.error("unknown_key", path + pointer(key), message, f"Known are {', '.join(known)}.")
         return Part(self, data, path, what)
 
@@ -114,7 +120,7 @@ class Part:
         value = self.text(key, default)
         if value in options:
             return value
-        message = f"{self.what} has an unknown {key} {value!r}.{nearest(value, list(options))}"
+        message = f"{self.what} has an unknown {key} {value!r}.{self.reading.nearest(value, options)}"
         self.reading.error(f"unknown_{key}", self.at(key), message, f"Known are {', '.join(options)}.")
         return default
 
@@ -139,6 +145,11 @@ def shown(value: Json) -> str:
     """A value as an error shows it."""
     text = json.dumps(value, ensure_ascii=True, default=str)
     return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _listed(names: Collection[str]) -> str:
+    shown_names = list(names)[:MAX_NAMES]
+    return ", ".join(shown_names) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
 
 
 def top_keys(text: str) -> set[str]:

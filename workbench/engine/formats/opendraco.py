@@ -5,9 +5,8 @@ from typing import Any
 from workbench.engine.documents import pointer, read_json
 from workbench.engine.formats import Format, Imported
 from workbench.engine.formats._ids import label, own_ids
-from workbench.engine.formats._opendraco_agents import Graph, agent_node
+from workbench.engine.formats._opendraco_agents import agent_node, graph_of
 from workbench.engine.formats._reading import Part, Reading, as_name, top_keys
-from workbench.engine.plugins import nearest
 
 Json = Any
 
@@ -37,7 +36,7 @@ class OpenDraco(Format):
         places = {"/start": "/entry", "/end": "/end"}
         edges = _edges(root, ids, places, reading)
         entry = _named(root, "entry", ids, reading)
-        graph = Graph(ids, edges, frozenset(entry))
+        graph = graph_of(ids, edges, frozenset(entry))
         topology: dict[str, Json] = {
             "format": "workbench.topology/1",
             "name": as_name(root.text("id"), reading),
@@ -61,7 +60,7 @@ def _general_notes(reading: Reading) -> None:
 
 
 def _edges(root: Part, ids: dict[str, str], places: dict[str, str], reading: Reading) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    found: dict[tuple[str, str], None] = {}
     for position, item in enumerate(root.items("edges")):
         part = reading.part(item, root.at("edges", position), ("from", "to"), "An edge")
         source, target = (_known(part.text(key, required=True), part.at(key), ids, reading) for key in ("from", "to"))
@@ -71,8 +70,8 @@ def _edges(root: Part, ids: dict[str, str], places: dict[str, str], reading: Rea
             reading.note("A duplicate edge was merged with the first of its kind.", f"edge {source} → {target}")
             continue
         places[f"/edges/{len(found)}"] = part.path
-        found.append((source, target))
-    return found
+        found[source, target] = None
+    return list(found)
 
 
 def _named(root: Part, key: str, ids: dict[str, str], reading: Reading) -> list[str]:
@@ -89,5 +88,5 @@ def _known(name: str, path: str, ids: dict[str, str], reading: Reading) -> str |
     if name in ids:
         return name
     if name:
-        reading.error("unknown_node", path, f"There is no agent {name!r}.{nearest(name, list(ids))}")
+        reading.error("unknown_node", path, f"There is no agent {name!r}.{reading.nearest(name, ids)}")
     return None
