@@ -164,7 +164,7 @@ class Worker:
         self._wait(CANCEL_S)
         self._close_providers()
         self._ended.set()
-        self._claims.submit(connection.close).result(5)
+        self._claims.submit(lambda: connection.close()).result(5)  # looked up there: each thread has its own
         self._claims.shutdown()
         self._writer.close()
         self._loop.close()
