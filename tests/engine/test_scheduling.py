@@ -12,6 +12,7 @@ from tests.engine.reference import Link, Reference
 from workbench.engine.conditions import Judged, read_condition
 from workbench.engine.events import MessageData
 from workbench.engine.scheduling import Edge, Graph, Outcome, Scheduler
+from workbench.engine.transforms import read_split, read_transform
 
 TEXTS = ("a", "b", "c")
 CONDITIONS = (
@@ -23,6 +24,8 @@ CONDITIONS = (
     {"status": "failed"},
     {"otherwise": True},
 )
+TRANSFORMS = (None,) * 6 + ({"regex": "[ab].*", "on_no_match": "drop"}, {"regex": "^[0-9.]+", "on_no_match": "keep"})
+MAPS = (None,) * 6 + ({"split": "messages"}, {"split": {"regex": "[abc]"}}, {"split": {"regex": "[ab]"}})
 MANY_VISITS = 4  # after so many a node falls silent, so that every run ends
 
 
@@ -34,80 +37,105 @@ def topologies(draw):
     for _ in range(draw(st.integers(0, 14))):
         when = draw(st.sampled_from(CONDITIONS))
         trigger = draw(st.booleans()) or draw(st.booleans()) or when == {"otherwise": True}
+        carry = draw(st.booleans()) or not trigger
         edges.append(
             {
                 "source": draw(nodes),
                 "target": draw(nodes),
                 "when": when,
                 "trigger": trigger,
-                "carry": draw(st.booleans()) or not trigger,
+                "carry": carry,
                 "keep": draw(st.integers(0, 4)) == 0,
                 "clear": draw(st.sampled_from((None, None, None, "inbox", "kept", "all"))),
                 "max": draw(st.sampled_from((None, None, 1, 2, 3))),
+                "transform": draw(st.sampled_from(TRANSFORMS)),
+                "map": draw(st.sampled_from(MAPS)) if trigger and carry else None,
             }
         )
     starts = draw(st.lists(nodes, min_size=1, max_size=3, unique=True))
-    return size, edges, starts, draw(st.integers(0, 2**32))
+    joins = draw(st.dictionaries(nodes, st.just("all"), max_size=2))
+    return size, edges, starts, joins, draw(st.integers(0, 2**32))
 
 
-def outcomes(seed, size, edges):
+def outcomes(seed, edges):
     """What each visit of each node brings: fixed by the seed, the same for whoever asks and whenever."""
 
-    def outcome(node, number):
+    def outcome(node, number, units):
         dice = random.Random(f"{seed}/{node}/{number}")
+        words = iter(range(10**6))
+
+        def said():
+            return f"{node}.{number}.{next(words)}:" + ",".join(dice.choice(TEXTS) for _ in range(dice.choice((1, 2))))
+
+        if units is not None:
+            if number > MANY_VISITS:
+                return "silent", [], None  # no units at all would fire on, so a ring of maps would never end
+            units = units[:3]  # maps that feed maps grow without end
+            return "succeeded", [(said(), dice.choice(("succeeded",) * 5 + ("failed",))) for _ in units], None
         if number > MANY_VISITS or dice.random() < 0.08:
             return "succeeded", [], None
         if dice.random() < 0.1:
             return "failed", [], None
-        texts = [f"{node}.{number}.{place}:{dice.choice(TEXTS)}" for place in range(dice.choice((1, 1, 1, 2)))]
+        messages = [(said(), "succeeded") for _ in range(dice.choice((1, 1, 1, 2)))]
         targets = None
         if dice.random() < 0.2:
             followers = sorted({edge["target"] for edge in edges if edge["source"] == node})
             targets = [target for target in followers if dice.random() < 0.6]
-        return "succeeded", texts, targets
+        return "succeeded", messages, targets
 
     return outcome
 
 
-def scheduled(size, edges, starts, outcome, pick):
-    graph = Graph(
-        size,
-        [
-            Edge(
-                edge["source"],
-                edge["target"],
-                read_condition(edge["when"]),
-                edge["trigger"],
-                edge["carry"],
-                edge["keep"],
-                edge["clear"],
-                edge["max"],
-            )
-            for edge in edges
-        ],
-        starts,
+def made(edge):
+    transform = edge.get("transform")
+    split = edge.get("map")
+    return Edge(
+        edge["source"],
+        edge["target"],
+        read_condition(edge["when"]),
+        edge["trigger"],
+        edge["carry"],
+        edge["keep"],
+        edge["clear"],
+        edge["max"],
+        read_transform(transform) if transform else None,
+        read_split(split) if split else None,
     )
-    scheduler = Scheduler(graph)
+
+
+def scheduled(size, edges, starts, outcome, pick, joins=None, winners=None):
+    scheduler = Scheduler(Graph(size, [made(edge) for edge in edges], starts, joins=joins), winners)
     scheduler.begin(MessageData(text="input"))
     inboxes, fired, flying = {}, {}, []
     while scheduler.ready or flying:
         while scheduler.ready:
             visit = scheduler.ready.popleft()
-            inboxes[visit.node, visit.number] = [message.text for message in visit.inbox]
-            flying.append(visit)
-        visit = flying.pop(pick(len(flying)))
-        status, texts, targets = outcome(visit.node, visit.number)
-        messages = tuple(MessageData(text=text) for text in texts)
+            texts = [message.text for message in visit.inbox]
+            units = None if visit.units is None else [unit.text for unit in visit.units]
+            inboxes[visit.node, visit.number] = texts if units is None else (texts, units)
+            flying.append((visit, units))
+        visit, units = flying.pop(pick(len(flying)))
+        status, said, targets = outcome(visit.node, visit.number, units)
+        messages = tuple(MessageData(text=text, status=each) for text, each in said)
         chosen = None if targets is None else tuple(targets)
-        fired[visit.node, visit.number] = list(scheduler.finish(visit, Outcome(status, messages, chosen)))
+        mapped = units is not None and status != "silent"
+        result = Outcome("succeeded" if status == "silent" else status, messages, chosen, mapped)
+        fired[visit.node, visit.number] = list(scheduler.finish(visit, result))
     assert scheduler.done
-    return inboxes, fired, {index: count for index, count in scheduler.firings.items() if count}
+    return inboxes, fired, {index: count for index, count in scheduler.firings.items() if count}, scheduler.won
 
 
-def referred(size, edges, starts, outcome, pick):
+def referred(size, edges, starts, outcome, joins):
     links = []
     for edge in edges:
         condition = read_condition(edge["when"])
+        transform = read_transform(edge["transform"]) if edge["transform"] else None
+        split = read_split(edge["map"]) if edge["map"] else None
+
+        def transformed(text, transform=transform):
+            message = transform(MessageData(text=text))
+            return message.text if message else None
+
         links.append(
             Link(
                 edge["source"],
@@ -119,42 +147,56 @@ def referred(size, edges, starts, outcome, pick):
                 edge["keep"],
                 edge["clear"],
                 edge["max"],
+                transformed if transform else None,
+                (lambda text, split=split: [unit.text for unit in split(MessageData(text=text))]) if split else None,
+                edge["when"] is None,
             )
         )
-    ran = Reference(size, links, starts, outcome, pick).run()
+    ran = Reference(size, links, starts, outcome, lambda count: 0, set(joins)).run()
     return ran.inboxes, ran.fired, {number: count for number, count in ran.fired_count.items() if count}
 
 
 @settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(topologies())
 def test_any_topology_runs_as_the_format_says_whatever_finishes_first(drawn):
-    size, edges, starts, seed = drawn
-    outcome = outcomes(seed, size, edges)
+    size, edges, starts, joins, seed = drawn
+    outcome = outcomes(seed, edges)
 
-    expected = referred(size, edges, starts, outcome, lambda count: 0)
+    expected = referred(size, edges, starts, outcome, joins)
 
     for order in range(3):
         dice = random.Random(f"{seed}/{order}")
-        assert scheduled(size, edges, starts, outcome, dice.randrange) == expected
+        assert scheduled(size, edges, starts, outcome, dice.randrange, joins)[:3] == expected
+
+
+def cycle_of(node, triggers):
+    """The nodes that a node reaches by one step or more."""
+    return Reference.reachable(node, {(edge["source"], edge["target"]) for edge in triggers})
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(topologies(), st.sets(st.integers(0, 6), min_size=1, max_size=3), st.integers(0, 2**32))
+def test_join_at_the_first_is_decided_once_and_replayed_whatever_finishes_first(drawn, firsts, order):
+    size, edges, starts, _, seed = drawn
+    outcome = outcomes(seed, edges)
+    triggers = [edge for edge in edges if edge["trigger"]]
+    looping = {node for node in range(size) if node in cycle_of(node, triggers)}
+    joins = dict.fromkeys((node for node in firsts if node < size and node not in looping), "first")
+    decided = scheduled(size, edges, starts, outcome, random.Random(order).randrange, joins)
+    winners = {(node, number): edge for node, number, edge in decided[3]}
+
+    again = scheduled(size, edges, starts, outcome, random.Random(order + 1).randrange, joins, winners)
+
+    assert again[:3] == decided[:3]
+
+
+BARE = {"when": None, "trigger": True, "carry": True, "keep": False, "clear": None, "max": None}
 
 
 def run(edges, outcome, starts=(0,)):
     size = 1 + max(max(edge[0], edge[1]) for edge in edges)
-    full = [
-        {
-            "source": e[0],
-            "target": e[1],
-            "when": None,
-            "trigger": True,
-            "carry": True,
-            "keep": False,
-            "clear": None,
-            "max": None,
-        }
-        | (e[2] if len(e) > 2 else {})
-        for e in edges
-    ]
-    inboxes, _, _ = scheduled(size, full, list(starts), outcome, lambda count: 0)
+    full = [BARE | {"source": e[0], "target": e[1]} | (e[2] if len(e) > 2 else {}) for e in edges]
+    inboxes, *_ = scheduled(size, full, list(starts), outcome, lambda count: 0)
     visits = {node: sum(1 for key in inboxes if key[0] == node) for node in range(size)}
     return visits, inboxes
 
@@ -162,9 +204,9 @@ def run(edges, outcome, starts=(0,)):
 def said(**by_visit):
     """n1="a,b": node 1 says a, then b, and the last for ever."""
 
-    def outcome(node, number):
+    def outcome(node, number, units):
         words = by_visit.get(f"n{node}", "ok").split(",")
-        return "succeeded", [words[min(number, len(words)) - 1]], None
+        return "succeeded", [(words[min(number, len(words)) - 1], "succeeded")], None
 
     return outcome
 
@@ -224,6 +266,19 @@ def test_self_edge_inside_a_bigger_cycle_is_a_loop_of_its_own():
     visits, _ = run(edges, said(n1="more,more,on,more,on", n2="back,out"))
 
     assert visits == {0: 2, 1: 5, 2: 2, 3: 1}
+
+
+def test_join_at_the_first_inside_a_cycle_runs_once_in_each_iteration():
+    again, done = {"when": {"contains_any": ["again"]}}, {"when": {"contains_any": ["done"]}}
+    edges = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 0, again), (3, 4, done)]
+    full = [BARE | {"source": e[0], "target": e[1]} | (e[2] if len(e) > 2 else {}) for e in edges]
+
+    inboxes, fired, _, won = scheduled(5, full, [0], said(n3="again,done"), lambda count: count - 1, {3: "first"})
+
+    assert inboxes[3, 1] == inboxes[3, 2] == ["ok"]
+    assert [(node, number) for node, number, _ in won] == [(3, 1), (3, 2)]
+    assert fired[1, 1] == [2]
+    assert fired[2, 1] == [3]
 
 
 @pytest.mark.parametrize("size", [20_000])

@@ -33,11 +33,13 @@ class Judged(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A condition once read. `names_status`: it tests the status itself, so that success is not demanded beside it."""
+    """A condition once read. `names_status`: it tests the status itself, so that success is not demanded beside it.
+    `always`: the edge has no condition."""
 
     test: Test
-    names_status: bool
-    otherwise: bool
+    names_status: bool = False
+    otherwise: bool = False
+    always: bool = False
 
 
 def read_condition(data: Mapping[str, Json] | None) -> Condition:
@@ -46,13 +48,17 @@ def read_condition(data: Mapping[str, Json] | None) -> Condition:
     if problems:
         raise ConditionError(problems[0].message)
     if data is None:
-        return Condition(lambda tested: tested.status == "succeeded", False, False)
+        return Condition(_succeeded, always=True)
     if "otherwise" in data:
-        return Condition(lambda tested: tested.status == "succeeded", False, True)
-    test, names_status = _compile(data), _names_status(data)
-    if names_status:
-        return Condition(test, True, False)
-    return Condition(lambda tested: tested.status == "succeeded" and test(tested), False, False)
+        return Condition(_succeeded, otherwise=True)
+    test = _compile(data)
+    if _names_status(data):
+        return Condition(test, names_status=True)
+    return Condition(lambda judged: judged.status == "succeeded" and test(judged))
+
+
+def _succeeded(judged: Judged) -> bool:
+    return judged.status == "succeeded"
 
 
 def condition_problems(data: Json, path: str = "") -> Iterator[Problem]:
@@ -163,24 +169,24 @@ def _compile(data: Mapping[str, Json]) -> Test:
     sensitive = data.get("case_sensitive", True)
     if "contains_any" in data:
         words = [_fold(word, sensitive) for word in data["contains_any"]]
-        return lambda tested: any(word in _fold(tested.text, sensitive) for word in words)
+        return lambda judged: any(word in _fold(judged.text, sensitive) for word in words)
     if "contains_none" in data:
         words = [_fold(word, sensitive) for word in data["contains_none"]]
-        return lambda tested: not any(word in _fold(tested.text, sensitive) for word in words)
+        return lambda judged: not any(word in _fold(judged.text, sensitive) for word in words)
     if "matches" in data:
         pattern = compile_regex(data["matches"], case_sensitive=sensitive)
-        return lambda tested: pattern.search(tested.text) is not None
+        return lambda judged: pattern.search(judged.text) is not None
     if "status" in data:
-        return lambda tested: tested.status == data["status"]
+        return lambda judged: judged.status == data["status"]
     if "all" in data:
         tests = [_compile(item) for item in data["all"]]
-        return lambda tested: all(test(tested) for test in tests)
+        return lambda judged: all(test(judged) for test in tests)
     if "any" in data:
         tests = [_compile(item) for item in data["any"]]
-        return lambda tested: any(test(tested) for test in tests)
+        return lambda judged: any(test(judged) for test in tests)
     if "not" in data:
         inner = _compile(data["not"])
-        return lambda tested: not inner(tested)
+        return lambda judged: not inner(judged)
     return _compile_field(data, sensitive)
 
 
@@ -196,7 +202,7 @@ def _compile_field(data: Mapping[str, Json], sensitive: bool) -> Test:
         compare = lambda found, value: found and _is_number(value) and value > data["gt"]  # noqa: E731
     else:
         compare = lambda found, value: found and _is_number(value) and value < data["lt"]  # noqa: E731
-    return lambda tested: tested.structured and compare(*field_value(tested.data, path))
+    return lambda judged: judged.structured and compare(*field_value(judged.data, path))
 
 
 def field_value(data: Json, path: list[str]) -> tuple[bool, Json]:

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import rustworkx
 
 from workbench.engine.conditions import Condition, Judged
+from workbench.engine.errors import WorkbenchError
 from workbench.engine.events import MessageData
+from workbench.engine.transforms import NoMatch, Split, Transform
 
+Sources = dict[int, set[int]]
 START = -1
 """The index of the edge before all others that carries the input into each start node."""
 
 
 class Edge(NamedTuple):
-    """An edge as the scheduler sees it: nodes by index, the condition read."""
+    """An edge as the scheduler sees it: nodes by index, condition, transform and split read. An edge that maps has a
+    `split`; with `group_size` its units are reduced."""
 
     source: int
     target: int
@@ -31,22 +35,36 @@ class Edge(NamedTuple):
     keep: bool = False
     clear: str | None = None
     max: int | None = None
+    transform: Transform | None = None
+    split: Split | None = None
+    group_size: int | None = None
+    max_parallel: int = 10
 
 
 class Visit(NamedTuple):
-    """An execution of a node that may start now, with the inbox it reads. `number` counts from 1."""
+    """An execution of a node that may start now, with the inbox it reads. `number` counts from 1.
+
+    `units` is None but for a map: then the node runs once for each of them, with the inbox before it, `max_parallel` at
+    a time; with `group_size` layer by layer. `state` is the node's own for this entry of its innermost scope.
+    """
 
     node: int
     number: int
     inbox: tuple[MessageData, ...]
+    units: tuple[MessageData, ...] | None = None
+    group_size: int | None = None
+    max_parallel: int = 10
+    state: dict[str, Any] = {}
 
 
 class Outcome(NamedTuple):
-    """How a visit ended. `messages` is empty for one that emitted nothing or failed; `targets` is a router's choice."""
+    """How a visit ended. `messages` is empty for one that emitted nothing or failed; `targets` is a router's choice.
+    `mapped`: the messages are the results of units, each judged by itself."""
 
     status: str = "succeeded"
     messages: tuple[MessageData, ...] = ()
     targets: tuple[int, ...] | None = None
+    mapped: bool = False
 
 
 class Firing(NamedTuple):
@@ -71,6 +89,11 @@ class Region(NamedTuple):
     waits: list[int]
     after: list[list[int]]
     late: frozenset[int]
+    sources: dict[int, frozenset[int]]
+    """Node → the nodes in other units whose trigger edges lead to it in this pass."""
+    data_waits: list[int]
+    """How many of `waits` are data-only edges."""
+    after_data: list[list[int]]
 
     def precedes(self, first: int, second: int) -> bool:
         """Whether unit `second` waits, directly or not, until unit `first` has settled."""
@@ -86,35 +109,81 @@ class Region(NamedTuple):
 
 
 class Frame:
-    """A pass under way."""
+    """A pass under way.
 
-    __slots__ = ("arrived", "begun", "exits", "fired", "held", "late", "parent", "region", "unit", "unsettled", "waits")
+    `fired[unit]`: node → the sources that fired into it; `arrived` the same for what came from outside (or by back
+    edges), `expected` what could have come that way; `decided` are the units whose join `first` has its winner, `launched`
+    those that it has started.
+    """
+
+    __slots__ = (
+        "arrived",
+        "begun",
+        "data_waits",
+        "decided",
+        "exits",
+        "expected",
+        "fired",
+        "held",
+        "late",
+        "launched",
+        "parent",
+        "region",
+        "state",
+        "unit",
+        "unsettled",
+        "waits",
+    )
 
     def __init__(self, region: Region, parent: Frame | None, unit: int) -> None:
         self.region, self.parent, self.unit = region, parent, unit
         self.held: list[Firing] = []
         self.exits: list[Firing] = []
         self.late: list[Firing] = []
+        self.state: dict[int, dict[str, Any]] = {}
 
-    def begin(self, begun: dict[int, int]) -> None:
+    def begin(self, begun: dict[int, int], arrived: Sources, expected: Sources) -> None:
         """A fresh iteration: nothing has settled. `begun`: how often watched nodes had run before it."""
         self.waits = list(self.region.waits)
-        self.fired: list[set[int]] = [set() for _ in self.region.units]
+        self.data_waits = list(self.region.data_waits)
+        self.fired: list[Sources] = [{} for _ in self.region.units]
         self.unsettled = len(self.region.units)
-        self.arrived: set[int] = set()
-        self.begun = begun
+        self.decided: set[int] = set()
+        self.launched: set[int] = set()
+        self.arrived, self.expected, self.begun = arrived, expected, begun
+
+    def fired_into(self, unit: int) -> Sources:
+        """The nodes of a unit that something fired into, each with its sources."""
+        found = self.fired[unit]
+        if not self.arrived:
+            return found
+        found = dict(found)
+        for node in self.region.units[unit]:
+            if node in self.arrived:
+                found[node] = found.get(node, set()) | self.arrived[node]
+        return found
+
+    def awaited(self, node: int) -> set[int]:
+        """The sources whose edges into the node can fire in this pass."""
+        return self.expected.get(node, set()) | self.region.sources.get(node, frozenset())
 
 
 class Graph:
     """A topology by indices, with the regions already worked out; shared by all runs of one plan.
 
-    `watched` are the nodes whose outputs some prompt reads by name.
+    `watched` are the nodes whose outputs some prompt reads by name; `joins` those that join by `all` or `first`.
     """
 
     def __init__(
-        self, size: int, edges: Sequence[Edge], starts: Iterable[int], watched: frozenset[int] = frozenset()
+        self,
+        size: int,
+        edges: Sequence[Edge],
+        starts: Iterable[int],
+        watched: frozenset[int] = frozenset(),
+        joins: Mapping[int, str] | None = None,
     ) -> None:
         self.size, self.edges, self.starts, self.watched = size, list(edges), tuple(starts), watched
+        self.joins = {node: join for node, join in (joins or {}).items() if join != "settled"}
         self.out: list[list[int]] = [[] for _ in range(size)]
         for index, edge in enumerate(self.edges):
             self.out[edge.source].append(index)
@@ -145,13 +214,25 @@ class Graph:
         }
         nested = [len(nodes) > 1 or nodes[0] in selfish for nodes in components]
         late = self._late(between, unit_of, len(components))
-        waits, after = [0] * len(components), [[] for _ in components]  # type: tuple[list[int], list[list[int]]]
+        count = len(components)
+        waits, data_waits = [0] * count, [0] * count
+        after: list[list[int]] = [[] for _ in components]
+        after_data: list[list[int]] = [[] for _ in components]
+        sources: dict[int, set[int]] = {}
         for index in between:
-            source, target = unit_of[self.edges[index].source], unit_of[self.edges[index].target]
-            if source != target and index not in late:
-                waits[target] += 1
-                after[source].append(target)
-        return Region(components, nested, unit_of, entries, waits, after, late)
+            edge = self.edges[index]
+            source, target = unit_of[edge.source], unit_of[edge.target]
+            if source == target or index in late:
+                continue
+            waits[target] += 1
+            after[source].append(target)
+            if edge.trigger:
+                sources.setdefault(edge.target, set()).add(edge.source)
+            else:
+                data_waits[target] += 1
+                after_data[source].append(target)
+        fixed = {node: frozenset(found) for node, found in sources.items()}
+        return Region(components, nested, unit_of, entries, waits, after, late, fixed, data_waits, after_data)
 
     def _components(self, members: tuple[int, ...], trigger: list[int]) -> list[tuple[int, ...]]:
         """Strongly connected components over trigger edges, in the order in which their first nodes are declared."""
@@ -189,8 +270,27 @@ class Graph:
         )
 
 
+class EdgeFailed(WorkbenchError):
+    """An edge whose transform found nothing and must not let that pass. `edge` is its index."""
+
+    code = "no_match"
+
+    def __init__(self, edge: int, message: str) -> None:
+        super().__init__(message)
+        self.edge = edge
+
+
+class Skipped(NamedTuple):
+    """A node that waited for all of its sources and did not run, because some never fired."""
+
+    node: int
+    missing: tuple[int, ...]
+
+
 class Scheduler:
     """One run of a graph. Take visits from `ready`, do them in any order, tell `finish` how each ended.
+
+    `winners` are the joins that an earlier attempt decided: (node, visit) → the edge that came first.
 
     >>> scheduler = Scheduler(graph)
     >>> scheduler.begin(MessageData(text="input"))
@@ -199,17 +299,21 @@ class Scheduler:
     ...     fired = scheduler.finish(visit, Outcome(messages=(MessageData(text="…"),)))
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, winners: Mapping[tuple[int, int], int] | None = None) -> None:
         self.graph = graph
         self.ready: deque[Visit] = deque()
         self.done = False
         self.firings: Counter[int] = Counter()
         self.refused: dict[int, int] = {}
         """Edge → the visit of its source at which its `max` was used up first."""
+        self.skipped: list[Skipped] = []
+        self.won: list[tuple[int, int, int]] = []
+        """The joins `first` that were decided here, in order: node, visit, edge."""
         self.visits: list[int] = [0] * graph.size
+        self._winners = winners or {}
         self._frame_of: dict[int, Frame] = {}
         self._pending: dict[int, list[Firing]] = {}
-        self._inbox: dict[int, list[tuple[MessageData, bool]]] = {}
+        self._inbox: dict[int, list[Kept]] = {}
         self._settled: deque[tuple[Frame, int, Sequence[Firing]]] = deque()
         self._check: deque[tuple[Frame, int]] = deque()
 
@@ -217,12 +321,15 @@ class Scheduler:
 
     def begin(self, message: MessageData) -> None:
         """Start: the edge before all others has fired into each start node."""
-        frame = Frame(self.graph.root, None, -1)
-        self._enter(frame, [(node, Firing(START, (message,))) for node in self.graph.starts])
+        for node in self.graph.starts:
+            self._pending.setdefault(node, []).append(Firing(START, (message,)))
+        arrived = {node: {START} for node in self.graph.starts}
+        self._enter(Frame(self.graph.root, None, -1), arrived, arrived)
         self._work()
 
     def finish(self, visit: Visit, outcome: Outcome) -> tuple[int, ...]:
-        """A visit ended: its edges are judged, what follows becomes ready. Returns the edges that fired, in order."""
+        """A visit ended: its edges are judged, what follows becomes ready. Returns the edges that fired, in order.
+        Raises `EdgeFailed`; the run is over then."""
         frame = self._frame_of.pop(visit.node)
         firings = self._judge(visit.node, outcome)
         self._settle(frame, frame.region.unit_of[visit.node], firings)
@@ -249,38 +356,72 @@ class Scheduler:
     # Judging edges
 
     def _judge(self, node: int, outcome: Outcome) -> list[Firing]:
-        """The edges of a node that fire. One that failed emits nothing, but its status can be tested."""
-        if not outcome.messages and outcome.status == "succeeded":
+        """The edges of a node that fire, each with what it carries. A node that emitted nothing fires none; one that
+        failed emits nothing, but its status can be tested."""
+        if outcome.status == "failed":
+            outcome = outcome._replace(mapped=False)
+        silent = not outcome.messages and outcome.status == "succeeded"
+        if silent and not outcome.mapped:
             return []
-        last = outcome.messages[-1] if outcome.messages else None
-        tested = Judged(
-            last.text if last else "", last.data if last else None, bool(last and last.structured), outcome.status
-        )
         edges = self.graph.edges
-        chosen = [
-            index for index in self.graph.out[node] if outcome.targets is None or edges[index].target in outcome.targets
-        ]
-        fired = {
-            index
-            for index in chosen
-            if not edges[index].condition.otherwise and edges[index].condition.test(tested) and self._admit(index, node)
-        }
-        if not any(edges[index].trigger for index in fired):
-            fired |= {
-                index
-                for index in chosen
-                if edges[index].condition.otherwise and edges[index].condition.test(tested) and self._admit(index, node)
-            }
-        return [Firing(index, outcome.messages if edges[index].carry else ()) for index in sorted(fired)]
+        chosen = [i for i in self.graph.out[node] if outcome.targets is None or edges[i].target in outcome.targets]
+        fired: dict[int, tuple[MessageData, ...]] = {}
+        taken: set[int] = set()
+        for index in chosen:
+            if not edges[index].condition.otherwise:
+                passed = self._passed(edges[index], outcome)
+                if self._fires(index, node, passed, fired) and edges[index].trigger and passed is not None:
+                    taken.update(map(id, passed))
+        left = outcome
+        if outcome.mapped:
+            left = outcome._replace(messages=tuple(m for m in outcome.messages if id(m) not in taken))
+        if silent or left.messages if outcome.mapped else not any(edges[index].trigger for index in fired):
+            for index in chosen:
+                if edges[index].condition.otherwise:
+                    self._fires(index, node, self._passed(edges[index], left), fired)
+        return [Firing(index, messages if edges[index].carry else ()) for index, messages in sorted(fired.items())]
 
-    def _admit(self, index: int, node: int) -> bool:
-        """Count a firing, unless the edge's `max` is used up."""
-        most = self.graph.edges[index].max
-        if most is not None and self.firings[index] >= most:
+    def _passed(self, edge: Edge, outcome: Outcome) -> tuple[MessageData, ...] | None:
+        """What an edge would carry if it fires; None if its condition does not hold."""
+        condition, messages = edge.condition, outcome.messages
+        if not outcome.mapped:
+            last = messages[-1] if messages else None
+            judged = (
+                Judged(last.text, last.data, last.structured, outcome.status)
+                if last
+                else Judged("", status=outcome.status)
+            )
+            return messages if condition.test(judged) else None
+        if not messages:
+            return () if condition.otherwise or condition.always else None
+        passed = tuple(m for m in messages if condition.test(Judged(m.text, m.data, m.structured, m.status)))
+        return passed or None
+
+    def _fires(
+        self, index: int, node: int, passed: tuple[MessageData, ...] | None, fired: dict[int, tuple[MessageData, ...]]
+    ) -> bool:
+        """Transform what passed and count the firing, unless all of it was dropped or the edge's `max` is used up."""
+        edge = self.graph.edges[index]
+        if passed is None:
+            return False
+        if edge.transform is not None and passed:
+            passed = self._transformed(index, edge.transform, passed)
+            if not passed:
+                return False
+        if edge.max is not None and self.firings[index] >= edge.max:
             self.refused.setdefault(index, self.visits[node])
             return False
         self.firings[index] += 1
+        fired[index] = passed
         return True
+
+    def _transformed(
+        self, index: int, transform: Transform, messages: tuple[MessageData, ...]
+    ) -> tuple[MessageData, ...]:
+        try:
+            return tuple(new for message in messages if (new := transform(message)) is not None)
+        except NoMatch as error:
+            raise EdgeFailed(index, str(error)) from error
 
     # Passes
 
@@ -304,6 +445,9 @@ class Scheduler:
             frame.waits[target] -= 1
             if not frame.waits[target]:
                 self._check.append((frame, target))
+        for target in region.after_data[unit]:
+            frame.data_waits[target] -= 1
+            self._start_first(frame, target)
         frame.unsettled -= 1
         if not frame.unsettled:
             self._end_iteration(frame)
@@ -317,8 +461,12 @@ class Scheduler:
         elif edge.target in frame.region.entries:
             frame.held.append(firing)
         else:
-            frame.fired[frame.region.unit_of[edge.target]].add(edge.target)
+            unit = frame.region.unit_of[edge.target]
+            if self.graph.joins.get(edge.target) == "first" and not self._wins(frame, unit, firing.edge):
+                return  # later than the first: recorded, its data dropped
+            frame.fired[unit].setdefault(edge.target, set()).add(edge.source)
             self._deliver(firing)
+            self._start_first(frame, unit)
 
     def _route_data(self, frame: Frame | None, firing: Firing) -> None:
         """To the smallest pass that holds both ends: at once where the target waits for it, else at the iteration's end."""
@@ -335,28 +483,62 @@ class Scheduler:
 
     def _start_or_skip(self, frame: Frame, unit: int) -> None:
         """All that a unit waited for has settled: it runs if anything fired into it, else it is skipped."""
+        if unit in frame.launched:
+            return
         region = frame.region
-        fired = frame.fired[unit] | (frame.arrived.intersection(region.units[unit]) if frame.arrived else set())
+        fired = frame.fired_into(unit)
         if not fired:
             self._settle(frame, unit, ())
         elif region.nested[unit]:
-            entries = frozenset(fired)
-            inner = Frame(self.graph.region(region.units[unit], entries), frame, unit)
-            self._enter(inner, [(node, None) for node in sorted(entries)])
+            inner = Frame(self.graph.region(region.units[unit], frozenset(fired)), frame, unit)
+            self._enter(inner, fired, {node: frame.awaited(node) for node in fired})
+        elif self._joins_all(frame, region.units[unit][0], fired):
+            self._start(frame, region.units[unit][0])
         else:
-            node = region.units[unit][0]
-            self._frame_of[node] = frame
-            self.visits[node] += 1
-            self.ready.append(Visit(node, self.visits[node], self._take_inbox(node)))
+            self._settle(frame, unit, ())
 
-    def _enter(self, frame: Frame, arrivals: Iterable[tuple[int, Firing | None]]) -> None:
+    def _joins_all(self, frame: Frame, node: int, fired: Sources) -> bool:
+        """Whether a join `all` has all of its sources; other joins have what they need."""
+        if self.graph.joins.get(node) != "all":
+            return True
+        missing = frame.awaited(node) - fired[node]
+        if missing:
+            self.skipped.append(Skipped(node, tuple(sorted(missing))))
+        return not missing
+
+    def _wins(self, frame: Frame, unit: int, index: int) -> bool:
+        """Whether the edge is the first into a join `first`; what an earlier attempt decided stands."""
+        node = frame.region.units[unit][0]
+        if unit in frame.decided or self._winners.get((node, self.visits[node] + 1), index) != index:
+            return False
+        frame.decided.add(unit)
+        self.won.append((node, self.visits[node] + 1, index))
+        return True
+
+    def _start_first(self, frame: Frame, unit: int) -> None:
+        """Start a join `first` that is decided, as soon as what it reads besides has settled."""
+        if unit in frame.decided and unit not in frame.launched and not frame.data_waits[unit]:
+            frame.launched.add(unit)
+            self._start(frame, frame.region.units[unit][0])
+
+    def _start(self, frame: Frame, node: int) -> None:
+        self._frame_of[node] = frame
+        self.visits[node] += 1
+        self.ready.append(self._visit(node, frame.state.setdefault(node, {})))
+
+    def _enter(self, frame: Frame, arrived: Sources, expected: Sources) -> None:
         """Begin an iteration: what arrived stands as settled and fired; units that wait for nothing are looked at."""
         watched = self.graph.watched
-        frame.begin({node: self.visits[node] for node in watched if node in frame.region.unit_of} if watched else {})
-        for node, firing in arrivals:
-            frame.arrived.add(node)
-            if firing is not None:
-                self._pending.setdefault(node, []).append(firing)
+        begun = {node: self.visits[node] for node in watched if node in frame.region.unit_of} if watched else {}
+        frame.begin(begun, arrived, expected)
+        for node in arrived:
+            unit = frame.region.unit_of[node]
+            if (
+                self.graph.joins.get(node) == "first"
+                and not frame.region.nested[unit]
+                and self._wins(frame, unit, START)
+            ):
+                self._start_first(frame, unit)
         self._check.extend((frame, unit) for unit, count in enumerate(frame.waits) if not count)
 
     def _end_iteration(self, frame: Frame) -> None:
@@ -373,30 +555,71 @@ class Scheduler:
                 self.firings[firing.edge] -= 1
             self._settle(frame.parent, frame.unit, exits)
         else:
+            arrived: Sources = {}
             for firing in held:
                 self._deliver(firing)
-            self._enter(frame, [(node, None) for node in sorted({self.graph.edges[f.edge].target for f in held})])
+                edge = self.graph.edges[firing.edge]
+                arrived.setdefault(edge.target, set()).add(edge.source)
+            self._enter(frame, arrived, self._back_sources(frame) if self.graph.joins else arrived)
+
+    def _back_sources(self, frame: Frame) -> Sources:
+        """Entry → the nodes whose back edges lead to it."""
+        found: Sources = {}
+        for node in frame.region.unit_of:
+            for index in self.graph.out[node]:
+                edge = self.graph.edges[index]
+                if edge.trigger and edge.target in frame.region.entries:
+                    found.setdefault(edge.target, set()).add(node)
+        return found
 
     # Inboxes
 
-    def _take_inbox(self, node: int) -> tuple[MessageData, ...]:
-        """Apply what was delivered, in edge order: clear, then append. What is kept stays for later visits."""
+    def _visit(self, node: int, state: dict[str, Any]) -> Visit:
+        """Apply what was delivered, in edge order: clear, then append. What is kept stays for later visits; what came
+        over an edge that maps is split into units."""
         inbox = self._inbox.get(node, [])
+        mapping: list[Edge] = []
         for firing in sorted(self._pending.pop(node, ()), key=_edge_order):
             edge = self.graph.edges[firing.edge] if firing.edge != START else None
-            if edge is not None and edge.clear:
+            if edge is None:
+                inbox.extend(Kept(message) for message in firing.messages)
+                continue
+            if edge.clear:
                 inbox = _cleared(inbox, edge.clear)
-            keep = edge is not None and edge.keep
-            inbox.extend((message, keep) for message in firing.messages)
-        self._inbox[node] = [(message, keep) for message, keep in inbox if keep]
-        return tuple(message for message, _ in inbox)
+            if edge.split is None:
+                inbox.extend(Kept(message, edge.keep) for message in firing.messages)
+            else:
+                mapping.append(edge)
+                units = (unit for message in firing.messages for unit in edge.split(message))
+                inbox.extend(Kept(unit, edge.keep, True) for unit in units)
+        self._inbox[node] = [item._replace(unit=False) for item in inbox if item.keep]
+        messages = tuple(item.message for item in inbox if not item.unit)
+        if not mapping:
+            return Visit(node, self.visits[node], messages, state=state)
+        return Visit(
+            node,
+            self.visits[node],
+            messages,
+            units=tuple(item.message for item in inbox if item.unit),
+            group_size=next((edge.group_size for edge in mapping if edge.group_size), None),
+            max_parallel=min(edge.max_parallel for edge in mapping),
+            state=state,
+        )
+
+
+class Kept(NamedTuple):
+    """A message in an inbox: whether it stays over visits, and whether it is a unit of a map."""
+
+    message: MessageData
+    keep: bool = False
+    unit: bool = False
 
 
 def _edge_order(firing: Firing) -> int:
     return firing.edge
 
 
-def _cleared(inbox: list[tuple[MessageData, bool]], what: str) -> list[tuple[MessageData, bool]]:
+def _cleared(inbox: list[Kept], what: str) -> list[Kept]:
     if what == "all":
         return []
-    return [(message, keep) for message, keep in inbox if keep is (what == "inbox")]
+    return [item for item in inbox if item.keep is (what == "inbox")]
