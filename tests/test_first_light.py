@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.supervised import Up
+from tests.supervised import Up, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.embedded]
 
@@ -43,11 +43,13 @@ def test_ready_made_experiment_is_started_watched_judged_and_compared(tmp_path, 
         for name in ("single_agent", "schema_answer", "few_shot", "vote_of_three"):
             assert f"{SENTENCES} of {SENTENCES}" in table.get_by_role("row", name=name).inner_text()
         page.get_by_role("heading", name="Outcome and what it took").evaluate("element => element.scrollIntoView()")
+        drawn = "[...document.images].every(image => image.complete && image.naturalWidth > 0)"
+        assert until(lambda: page.evaluate(drawn), 30)
         screenshot(page, "results")
         axe(page)
 
         page.goto(f"{up.address}/runs/{RUNS}/")
-        page.get_by_text("labels-mini@1").wait_for()
+        page.get_by_role("list", name="Scores of this run").get_by_text("exact_match").wait_for()
         screenshot(page, "run")
         axe(page)
 

@@ -30,6 +30,10 @@ def children(home: Path) -> dict[str, int]:
     return json.loads((home / "up.json").read_text())["children"]
 
 
+def logs(home: Path) -> str:
+    return "".join(file.read_text() for file in (home / "logs").glob("*.log"))
+
+
 def test_start_prints_one_line_and_the_page_answers(running):
     assert (
         running.line == f"The workbench is at {running.address} (logs in {running.home / 'logs'}; Ctrl-C stops it).\n"
@@ -79,6 +83,7 @@ def test_interrupt_stops_everything_and_the_next_start_finds_all_as_it_was(tmp_p
     assert up.process.returncode == 0
     assert up.said.count("\n") == 1
     assert up.errors == ""
+    assert "Traceback" not in logs(home)
 
     with Up(home, up.port) as again:
         assert again.get("/") == 200
