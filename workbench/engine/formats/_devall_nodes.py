@@ -77,7 +77,10 @@ def _timer(config: Part, name: str, reading: Reading) -> dict[str, Json]:
     _restarts(config, name, reading)
     message = config.text("message") or f"Time limit reached ({duration:g} {unit})"
     found: dict[str, Json] = {"seconds": duration * UNITS[unit], "message": message}
-    return {**found, "forward": True} if config.flag("passthrough", False) else found
+    if config.flag("passthrough", False):
+        found["forward"] = True
+        reading.note("A timer forwards the last message of its inbox, not each of them.", name)
+    return found
 
 
 def _restarts(config: Part, name: str, reading: Reading) -> None:
