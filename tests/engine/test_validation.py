@@ -135,20 +135,11 @@ ERRORS = [
     ("bad_schema", "/nodes/n/output/json_schema/type", line(asks(output={"json_schema": {"type": "objekt"}}))),
     ("json_with_tools", "/nodes/n/output", line(asks(model="ollama/x", tools=["read_file"], output=VERDICT))),
     ("unpriced_model", "/limits/cost_usd", line(asks(model="ollama/x"), limits={"cost_usd": 1})),
-    *[
-        ("not_yet_supported", "/nodes/n/type", line({"type": kind}))
-        for kind in ("human", "python", "tool", "topology", "loop_counter", "loop_timer")
-    ],
+    *[("not_yet_supported", "/nodes/n/type", line({"type": kind})) for kind in ("human", "python", "tool", "topology")],
     *[
         ("not_yet_supported", f"/nodes/n/{field}", line(asks(**{field: {}})))
         for field in ("memory", "reflect", "clarify")
     ],
-    *[
-        ("not_yet_supported", f"/edges/0/{field}", topology({"a": LITERAL, "b": PASS}, [("a", "b", {field: {}})]))
-        for field in ("transform", "map", "reduce")
-    ],
-    ("not_yet_supported", "/nodes/n/join", line({**LITERAL, "join": "all"})),
-    ("not_yet_supported", "/nodes/n/retries", line({**LITERAL, "retries": 1})),
     ("not_yet_supported", "/workspace", line(LITERAL, workspace={"merge": "vote"})),
     (
         "not_yet_supported",
@@ -157,6 +148,82 @@ ERRORS = [
             {"n": {**ROUTER, "on_unclear": "human"}, "a": PASS, "b": PASS}, [("n", "a"), ("n", "b")], end=["a", "b"]
         ),
     ),
+]
+
+BOTH = [("s", "a", YES), ("s", "b", NO), ("a", "t"), ("b", "t")]
+ERRORS += [
+    ("bad_transform", "/edges/0/transform", topology({"a": LITERAL, "b": PASS}, [("a", "b", {"transform": {}})])),
+    (
+        "bad_transform",
+        "/edges/0/transform",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b", {"transform": {"regex": "a", "json": "b"}})]),
+    ),
+    (
+        "bad_transform",
+        "/edges/0/transform/template",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b", {"transform": {"regex": "a", "template": "x"}})]),
+    ),
+    (
+        "bad_transform",
+        "/edges/0/transform/group",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b", {"transform": {"tag": "x", "group": 1}})]),
+    ),
+    (
+        "bad_regex",
+        "/edges/0/transform/regex",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b", {"transform": {"regex": "("}})]),
+    ),
+    (
+        "bad_regex",
+        "/edges/0/transform/group",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b", {"transform": {"regex": "a", "group": 1}})]),
+    ),
+    (
+        "unknown_key",
+        "/edges/0/transform/regx",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b", {"transform": {"regx": "a"}})]),
+    ),
+    (
+        "bad_value",
+        "/edges/0/transform/on_no_match",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b", {"transform": {"regex": "a", "on_no_match": 7}})]),
+    ),
+    ("bad_map", "/edges/0/map/split", topology({"a": LITERAL, "b": PASS}, [("a", "b", {"map": {"split": {}}})])),
+    (
+        "map_without_units",
+        "/edges/0/map",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b", {"map": {}, "carry": False})]),
+    ),
+    (
+        "map_without_units",
+        "/edges/1/map",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b"), ("a", "b", {"map": {}, "trigger": False})]),
+    ),
+    (
+        "reduce_without_map",
+        "/edges/0/reduce",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b", {"reduce": {"group_size": 2}})]),
+    ),
+    (
+        "bad_value",
+        "/edges/0/reduce/group_size",
+        topology({"a": LITERAL, "b": PASS}, [("a", "b", {"map": {}, "reduce": {"group_size": 1}})]),
+    ),
+    (
+        "all_of_exclusive",
+        "/nodes/t/join",
+        topology({"s": asks("p", output=VERDICT), "a": PASS, "b": PASS, "t": {**PASS, "join": "all"}}, BOTH),
+    ),
+    (
+        "first_enters_cycle",
+        "/nodes/w/join",
+        topology(
+            {"s": LITERAL, "w": {**PASS, "join": "first"}, "r": PASS, "t": PASS},
+            [("s", "w"), ("w", "r"), ("r", "w", {"max": 2}), ("r", "t", {"when": {"contains_any": ["x"]}})],
+        ),
+    ),
+    ("bad_value", "/nodes/n/count", line({"type": "loop_counter", "count": 0})),
+    ("unknown_key", "/nodes/n/sconds", line({"type": "loop_timer", "sconds": 1})),
 ]
 
 WARNINGS = [
@@ -197,6 +264,14 @@ WARNINGS = [
         topology(
             {"s": LITERAL, "a": asks("p", tools=["write_file"]), "b": asks("p", tools=["write_file"]), "t": PASS},
             [("s", "a"), ("s", "b"), ("a", "t"), ("b", "t")],
+        ),
+    ),
+    (
+        "all_in_cycle",
+        "/nodes/r/join",
+        topology(
+            {"w": PASS, "r": {**PASS, "join": "all"}, "t": PASS},
+            [("w", "r"), ("r", "w", {"max": 2}), ("r", "t", {"when": {"contains_any": ["x"]}})],
         ),
     ),
     ("no_prompt", "/nodes/n", line({"type": "agent", "model": "scripted/x"})),

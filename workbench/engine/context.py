@@ -85,8 +85,12 @@ class Context:
         visit: int,
         inbox: Sequence[MessageData],
         nodes: Mapping[str, Mapping[str, Json]],
+        *,
+        unit: int | None = None,
+        path: tuple[str, ...] = (),
     ) -> None:
         self.node, self.visit, self.inbox = node, visit, tuple(inbox)
+        self.unit, self.path = unit, path
         self._services, self._nodes = services, nodes
         self._calls = self._tools = 0
 
@@ -141,6 +145,9 @@ class Context:
                 await self._wait(self._services.retry.wait(attempt, error))
             attempt += 1
 
+    def _key(self, kind: str, call: int) -> tuple[Any, ...]:
+        return (kind, self.path, self.node, self.visit, self.unit, call)
+
     def _count_call(self) -> int:
         calls = self._services.node_calls
         calls[self.node] = calls.get(self.node, 0) + 1
@@ -158,7 +165,7 @@ class Context:
     async def _ask_once(self, provider: Provider, provider_name: str, model: str, request: ModelRequest) -> ModelReply:
         services = self._services
         services.budget.admit_call()
-        earlier = services.recorded.get(("model_called", self.node, self.visit, request.call))
+        earlier = services.recorded.get(self._key("model_called", request.call))
         if earlier is not None:
             services.budget.record_call(earlier)
             return _reply_of(earlier)
@@ -179,8 +186,10 @@ class Context:
         now = time.time()
         return ModelCalled(
             at=now,
+            path=self.path,
             node=self.node,
             visit=self.visit,
+            unit=self.unit,
             call=request.call,
             model=model,
             messages=_dumped(request.messages),
@@ -207,8 +216,10 @@ class Context:
         )
         return ModelCalled(
             at=now,
+            path=self.path,
             node=self.node,
             visit=self.visit,
+            unit=self.unit,
             call=request.call,
             model=model,
             messages=_dumped(request.messages),
@@ -235,7 +246,7 @@ class Context:
         """What the tool says, or a sentence about why it did not work: the agent reads both."""
         services = self._services
         self._tools += 1
-        earlier = services.recorded.get(("tool_called", self.node, self.visit, self._tools))
+        earlier = services.recorded.get(self._key("tool_called", self._tools))
         services.budget.record_tool()
         if earlier is not None:
             return str(earlier.result)
@@ -249,8 +260,10 @@ class Context:
         await services.append(
             ToolCalled(
                 at=now,
+                path=self.path,
                 node=self.node,
                 visit=self.visit,
+                unit=self.unit,
                 call=self._tools,
                 tool=name,
                 arguments=dict(arguments),

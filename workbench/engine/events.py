@@ -37,9 +37,12 @@ class MessageData(BaseModel):
 
 
 class AtVisit(EventBase):
+    """`unit` counts the units of a map from 0; `path` names the nodes of the topologies around, outermost first."""
+
     path: tuple[str, ...] = ()
     node: str
     visit: int
+    unit: int | None = None
 
 
 class RunStarted(EventBase):
@@ -113,7 +116,15 @@ class VisitEnded(AtVisit):
     reason: str = ""
     code: str = ""
     targets: tuple[str, ...] | None = None
+    mapped: bool = False
     seconds: float = 0.0
+
+
+class Joined(AtVisit):
+    """A join `first` was decided: the edge (index in the plan, -1 the start) that came first. Replay goes by it."""
+
+    kind: Literal["joined"] = "joined"
+    edge: int
 
 
 class Noted(EventBase):
@@ -150,7 +161,7 @@ class RunEnded(EventBase):
 
 
 Event = Annotated[
-    RunStarted | VisitStarted | ModelCalled | ToolCalled | VisitEnded | Noted | LimitHit | RunEnded,
+    RunStarted | VisitStarted | ModelCalled | ToolCalled | VisitEnded | Joined | Noted | LimitHit | RunEnded,
     Field(discriminator="kind"),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 from workbench.engine.documents import pointer
 from workbench.engine.errors import Problem
@@ -23,6 +24,70 @@ def graph_problems(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
     yield from _late_data(shape)
     yield from _silent_inputs(shape, spec)
     yield from _calls(shape, spec)
+    yield from _joins(shape, spec)
+
+
+def _joins(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
+    looping = {node: set(cycle) for cycle in shape.cycles for node in cycle}
+    for node, name in enumerate(shape.nodes):
+        join, path = spec.nodes[name].join, pointer("nodes", name, "join")
+        incoming = [
+            (number, source, edge) for number, source, target, edge in shape.edges if target == node and edge.trigger
+        ]
+        cycle = looping.get(node)
+        if join == "first" and cycle and (node in shape.start or any(source not in cycle for _, source, _ in incoming)):
+            message = f"Node {name!r} is entered from outside its cycle: there it can't join at the first."
+            yield Problem("error", "first_enters_cycle", path, message, 'Join "first" in a node before the cycle.')
+        if join != "all":
+            continue
+        if cycle:
+            message = (
+                f"Node {name!r} waits for all of its sources inside a cycle: a source that is skipped ends the loop."
+            )
+            yield Problem("warning", "all_in_cycle", path, message, 'Use "settled" unless every source runs each time.')
+        pair = _exclusive(shape, incoming)
+        if pair:
+            first, second = (shape.nodes[source] for source in pair)
+            message = f"Node {name!r} waits for all of its sources, but {first!r} and {second!r} exclude each other."
+            yield Problem(
+                "error", "all_of_exclusive", path, message, 'Use "settled": it waits for what can still come.'
+            )
+
+
+def _exclusive(shape: Shape, incoming: list[tuple[int, int, EdgeSpec]]) -> tuple[int, int] | None:
+    """Two sources of a join that can never both fire: each runs only by one edge, and the two edges exclude each other."""
+    fired_by: dict[int, list[tuple[int, EdgeSpec]]] = {}
+    for _, source, target, edge in shape.edges:
+        if edge.trigger:
+            fired_by.setdefault(target, []).append((source, edge))
+    sources = sorted({source for _, source, _ in incoming} - set(shape.start))
+    for position, first in enumerate(sources):
+        for second in sources[position + 1 :]:
+            one, other = fired_by.get(first, []), fired_by.get(second, [])
+            if len(one) == len(other) == 1 and one[0][0] == other[0][0] and _exclude(one[0][1].when, other[0][1].when):
+                return first, second
+    return None
+
+
+def _exclude(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:
+    """Whether two conditions on one message can never both hold: a closed list of plain cases."""
+    if one is None or other is None:
+        return False
+    for a, b in ((one, other), (other, one)):
+        if b == {"not": a} or (b == {"otherwise": True} and a != b):
+            return True
+        if set(a) == {"contains_any"} and b == {"contains_none": a["contains_any"]}:
+            return True
+    mine, yours = _values(one), _values(other)
+    if one.get("field") == other.get("field") and mine is not None and yours is not None:
+        return not any(value in yours for value in mine)
+    return {one.get("status"), other.get("status")} == {"succeeded", "failed"}
+
+
+def _values(condition: dict[str, Any]) -> list[Any] | None:
+    if "field" not in condition or not condition.get("case_sensitive", True):
+        return None
+    return [condition["equals"]] if "equals" in condition else condition.get("in")
 
 
 def _ends(spec: TopologySpec) -> Iterator[Problem]:

@@ -18,6 +18,7 @@ from workbench.engine.nodes import NODES, Catalogue, Node, Surroundings
 from workbench.engine.scheduling import Edge, Graph
 from workbench.engine.spec import Defaults, EdgeSpec, Limits, NodeSpec, Params, TopologySpec
 from workbench.engine.templating import references
+from workbench.engine.transforms import MapSpec, ReduceSpec, read_split, read_transform
 from workbench.engine.validation import topology_problems
 
 PLAN_FORMAT = "workbench.plan/1"
@@ -32,6 +33,8 @@ class NodePlan(BaseModel):
     type: str
     label: str | None = None
     on_error: Literal["fail", "continue"] = "fail"
+    retries: int = 0
+    join: Literal["settled", "all", "first"] = "settled"
     config: dict[str, Json] = {}
 
 
@@ -76,11 +79,10 @@ class RunPlan(BaseModel):
         edges = []
         for data in self.edges:
             edge = EdgeSpec.model_validate(data)
-            ends = index[edge.source], index[edge.target]
-            condition = read_condition(edge.when)
-            edges.append(Edge(*ends, condition, edge.trigger, edge.carry, edge.keep, edge.clear, edge.max))
+            edges.append(_edge(edge, index[edge.source], index[edge.target]))
+        joins = {index[name]: node.join for name, node in self.nodes.items()}
         watched = frozenset(index[name] for name in self._named_in_prompts() if name in index)
-        return Graph(len(index), edges, [index[name] for name in self.start], watched)
+        return Graph(len(index), edges, [index[name] for name in self.start], watched, joins)
 
     def _named_in_prompts(self) -> set[str]:
         named: set[str] = set()
@@ -89,6 +91,23 @@ class RunPlan(BaseModel):
             for text in kind.prompts(kind.Config.model_validate(node.config)).values():
                 named |= {item.path[1] for item in references(text) if item.path[0] == "nodes" and len(item.path) > 1}
         return named
+
+
+def _edge(edge: EdgeSpec, source: int, target: int) -> Edge:
+    return Edge(
+        source,
+        target,
+        read_condition(edge.when),
+        trigger=edge.trigger,
+        carry=edge.carry,
+        keep=edge.keep,
+        clear=edge.clear,
+        max=edge.max,
+        transform=read_transform(edge.transform) if edge.transform is not None else None,
+        split=read_split(edge.map) if edge.map is not None else None,
+        group_size=ReduceSpec.model_validate(edge.reduce).group_size if edge.reduce is not None else None,
+        max_parallel=MapSpec.model_validate(edge.map).max_parallel if edge.map is not None else 1,
+    )
 
 
 def plan_topology(
@@ -123,7 +142,14 @@ def _node(name: str, node: NodeSpec, spec: TopologySpec, catalogue: Catalogue) -
     around = Surroundings(name, spec.defaults, catalogue, tuple(targets))
     config = kind.resolve(kind.Config.model_validate(node.config), around)
     resolved = config.model_dump(mode="json", exclude_none=True)
-    return NodePlan(type=node.type, label=node.label, on_error=node.on_error, config=resolved)
+    return NodePlan(
+        type=node.type,
+        label=node.label,
+        on_error=node.on_error,
+        retries=node.retries,
+        join=node.join,
+        config=resolved,
+    )
 
 
 def _overridden(spec: TopologySpec, overrides: Mapping[str, Json], limits: Mapping[str, Json]) -> TopologySpec:

@@ -14,7 +14,8 @@ from workbench.engine.spec import EdgeSpec
 
 
 class Shape:
-    """A topology's nodes by position and the edges between known nodes. `routers`: nodes that choose their targets."""
+    """A topology's nodes by position and the edges between known nodes. `choosers`: nodes whose edges
+    may stay silent though they succeed (routers, counters, timers)."""
 
     def __init__(
         self,
@@ -22,13 +23,13 @@ class Shape:
         start: Iterable[str],
         end: Iterable[str],
         edges: Iterable[EdgeSpec],
-        routers: frozenset[str] = frozenset(),
+        choosers: frozenset[str] = frozenset(),
     ) -> None:
         self.nodes = tuple(nodes)
         self.index = {name: position for position, name in enumerate(self.nodes)}
         self.start = [self.index[name] for name in start if name in self.index]
         self.end = [self.index[name] for name in end if name in self.index]
-        self.routers = {self.index[name] for name in routers}
+        self.choosers = {self.index[name] for name in choosers}
         self.edges = [
             (number, self.index[edge.source], self.index[edge.target], edge)
             for number, edge in enumerate(edges)
@@ -37,7 +38,9 @@ class Shape:
 
     def sure_edge(self, source: int, edge: EdgeSpec) -> bool:
         """Whether the edge fires whenever its source succeeds."""
-        return edge.trigger and edge.when is None and edge.max is None and source not in self.routers
+        drops = edge.transform is not None and edge.transform.get("on_no_match") == "drop"
+        sure = edge.trigger and edge.when is None and edge.max is None and not drops
+        return sure and source not in self.choosers
 
     @cached_property
     def component(self) -> list[int]:

@@ -16,6 +16,7 @@ from workbench.engine.compiler import CompiledPlan, Show, compile_plan
 from workbench.engine.context import Context, RetryPolicy, RunInput, RunServices
 from workbench.engine.errors import LimitReached, WorkbenchError
 from workbench.engine.events import (
+    Joined,
     Journal,
     LimitHit,
     MessageData,
@@ -29,7 +30,9 @@ from workbench.engine.limits import Budget, UsageTotals
 from workbench.engine.nodes import Emitted, Node
 from workbench.engine.planning import RunPlan
 from workbench.engine.providers import Providers
-from workbench.engine.scheduling import Outcome, Scheduler, Visit
+from workbench.engine.scheduling import EdgeFailed, Outcome, Scheduler, Visit
+from workbench.engine.units import Units
+from workbench.engine.workspaces import Snapshot
 
 Status = Literal["succeeded", "failed"]
 ROTATE = 256
@@ -95,16 +98,21 @@ class _Log:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self.recorded: dict[tuple[Any, ...], Any] = {}
-        self._calls: dict[tuple[str, int], list[Any]] = {}
+        self._calls: dict[tuple[Any, ...], list[Any]] = {}
         for event in journal.recorded:
             self.recorded[_key(event)] = event
             if event.kind in ("model_called", "tool_called"):
-                self._calls.setdefault((event.node, event.visit), []).append(event)
+                self._calls.setdefault((event.path, event.node, event.visit), []).append(event)
         self._writing: set[asyncio.Task[None]] = set()
 
-    def calls_of(self, node: str, visit: int) -> Sequence[Any]:
+    def calls_of(self, ended: VisitEnded) -> Sequence[Any]:
         """The calls that earlier attempts wrote down for a visit, in order."""
-        return self._calls.get((node, visit), ())
+        return self._calls.get((ended.path, ended.node, ended.visit), ())
+
+    def winners(self, path: tuple[str, ...], ids: Sequence[str]) -> dict[tuple[int, int], int]:
+        """The joins at the first that earlier attempts decided: (node, visit) → edge."""
+        joined = [event for event in self.recorded.values() if event.kind == "joined" and event.path == path]
+        return {(ids.index(event.node), event.visit): event.edge for event in joined}
 
     async def append(self, event: Any) -> None:
         """Returns when the event is durable."""
@@ -132,9 +140,9 @@ class _Log:
 def _key(event: Any) -> tuple[Any, ...]:
     kind = event.kind
     if kind in ("model_called", "tool_called"):
-        return (kind, event.node, event.visit, event.call)
-    if kind in ("visit_started", "visit_ended"):
-        return (kind, event.node, event.visit)
+        return (kind, event.path, event.node, event.visit, event.unit, event.call)
+    if kind in ("visit_started", "visit_ended", "joined"):
+        return (kind, event.path, event.node, event.visit)
     if kind == "noted":
         return (kind, event.node, event.visit, event.code, event.text)
     return (kind, event.at)
@@ -162,7 +170,7 @@ class Run:
         self.compiled, self.plan = compiled, compiled.plan
         self.log = _Log(journal)
         self.budget = Budget(self.plan.limits)
-        self.scheduler = Scheduler(compiled.graph)
+        self.scheduler = Scheduler(compiled.graph, self.log.winners((), compiled.ids))
         self.order: list[str] = []
         self.emitted: dict[str, list[tuple[MessageData, ...]]] = {name: [] for name in compiled.ids}
         self._statuses: dict[tuple[int, int], str] = {}
@@ -239,7 +247,19 @@ class Run:
                 show(name, work, turn)
             else:
                 self._close(node, visit, self._wire(node, visit))
+        self._tell_joins()
         return shown
+
+    def _tell_joins(self) -> None:
+        """Write down what the scheduler decided about joins."""
+        for node, number, edge in self.scheduler.won:
+            self.log.write(Joined(at=time.time(), node=self.compiled.ids[node], visit=number, edge=edge))
+        for node, missing in self.scheduler.skipped:
+            name, names = self.compiled.ids[node], ", ".join(repr(self.compiled.ids[source]) for source in missing)
+            text = f"Node {name!r} did not run: it waits for all of its sources, and nothing came from {names}."
+            self.log.write(Noted(at=time.time(), text=text, code="join_skipped", node=name))
+        self.scheduler.won.clear()
+        self.scheduler.skipped.clear()
 
     def _ended(self, work: asyncio.Task[_Came]) -> None:
         self._done.append(work)
@@ -273,29 +293,62 @@ class Run:
     # Visits
 
     def _wire(self, node: Node, visit: Visit) -> _Came:
+        """Wiring is done at once, and done again in a replay, unless the clock decided it."""
         began = time.monotonic()
+        earlier = self.log.recorded.get(("visit_ended", (), node.node, visit.number)) if node.timed else None
+        if earlier is not None:
+            node.recall(visit.state, earlier)
+            return _Came(earlier, began)
+        units = Units(node.node, visit, lambda unit, inbox: node.wire(inbox, visit.state).messages)
         try:
-            return _Came(node.wire(visit.inbox), began)
+            return _Came(node.wire(visit.inbox, visit.state) if visit.units is None else units.wired(), began)
         except WorkbenchError as error:
             return _Came(error, began)
 
     async def _work(self, node: Node, visit: Visit, seen: dict[str, dict[str, Any]]) -> _Came:
         """The work of a visit; expected failures are what came of it, not exceptions."""
         began = time.monotonic()
-        earlier = self.log.recorded.get(("visit_ended", node.node, visit.number))
+        earlier = self.log.recorded.get(("visit_ended", (), node.node, visit.number))
         if earlier is not None:
             self._account(earlier)
             return _Came(earlier, began)
         self.log.write(VisitStarted(at=time.time(), node=node.node, visit=visit.number, inbox=visit.inbox))
-        context = Context(self.services, node.node, visit.number, visit.inbox, seen)
+
+        async def once(unit: int | None, inbox: tuple[MessageData, ...]) -> Emitted:
+            context = Context(self.services, node.node, visit.number, inbox, seen, unit=unit)
+            return await self._with_retries(node, inbox, context)
+
         try:
-            return _Came(await node.run(visit.inbox, context), began)
+            if visit.units is None:
+                return _Came(await once(None, visit.inbox), began)
+            return _Came(await Units(node.node, visit, once).worked(), began)
         except WorkbenchError as error:
             return _Came(error, began)
 
+    async def _with_retries(self, node: Node, inbox: tuple[MessageData, ...], context: Context) -> Emitted:
+        """Run a node, again from a clean workspace where it failed and may retry."""
+        retries = self.plan.nodes[node.node].retries
+        if not retries:
+            return await node.run(inbox, context)
+        before = await asyncio.to_thread(Snapshot, self.services.workspace)
+        try:
+            for attempt in range(retries + 1):
+                try:
+                    return await node.run(inbox, context)
+                except LimitReached:
+                    raise
+                except WorkbenchError as error:
+                    if attempt == retries:
+                        raise
+                    await context.note(f"Retry {attempt + 1} of {retries}: {error}", "retry")
+                    await asyncio.to_thread(before.restore)
+            raise AssertionError("The last attempt returns or raises.")
+        finally:
+            await asyncio.to_thread(before.discard)
+
     def _account(self, ended: VisitEnded) -> None:
         """What a recorded visit spent belongs to the run, whatever attempt it was made in."""
-        for event in self.log.calls_of(ended.node, ended.visit):
+        for event in self.log.calls_of(ended):
             if event.kind == "tool_called":
                 self.budget.record_tool()
             else:
@@ -310,32 +363,40 @@ class Run:
         if isinstance(what, LimitReached):
             self._hit(what, node.node, visit.number)
             return
-        ids = self.compiled.ids
-        failed = isinstance(what, WorkbenchError) or (isinstance(what, VisitEnded) and what.status == "failed")
-        messages: tuple[MessageData, ...] = () if failed else what.messages  # type: ignore[union-attr]
-        names = None if isinstance(what, WorkbenchError) else what.targets
-        targets = None if names is None else tuple(ids.index(name) for name in names)
-        status: Status = "failed" if failed else "succeeded"
-        reason, code = _reason(what)
-        self.emitted[node.node].append(messages)
-        self._statuses[visit.node, visit.number] = status
-        if failed and self.plan.nodes[node.node].on_error == "fail" and self._ending is None:
-            self._ending = _Ending("failed", reason, code)
-        fired = self.scheduler.finish(visit, Outcome(status, messages, targets))
-        self.log.write(
-            VisitEnded(
-                at=time.time(),
-                node=node.node,
-                visit=visit.number,
-                status=status,
-                messages=messages,
-                fired=fired,
-                reason=reason,
-                code=code,
-                targets=names,
-                seconds=time.monotonic() - came.began,
-            )
-        )
+        ended = self._judged(node, visit, what)
+        self.emitted[node.node].append(ended.messages)
+        self._statuses[visit.node, visit.number] = ended.status
+        if ended.status == "failed" and self.plan.nodes[node.node].on_error == "fail" and self._ending is None:
+            self._ending = _Ending("failed", ended.reason, ended.code)
+        targets = None if ended.targets is None else tuple(self.compiled.ids.index(name) for name in ended.targets)
+        fired: tuple[int, ...] = ()
+        try:
+            fired = self.scheduler.finish(visit, Outcome(ended.status, ended.messages, targets, ended.mapped))
+        except EdgeFailed as error:
+            self._edge_failed(error)
+        seconds = time.monotonic() - came.began
+        self.log.write(ended.model_copy(update={"fired": fired, "seconds": seconds, "at": time.time()}))
+
+    def _judged(self, node: Node, visit: Visit, what: Emitted | VisitEnded | WorkbenchError) -> VisitEnded:
+        """How the visit ended. A map some of whose units failed has failed, unless the node says to go on."""
+        if isinstance(what, VisitEnded):
+            return what
+        place: dict[str, Any] = {"at": 0.0, "node": node.node, "visit": visit.number}
+        if isinstance(what, WorkbenchError):
+            return VisitEnded(**place, status="failed", reason=str(what), code=what.code)
+        mapped = visit.units is not None
+        failed = sum(message.status == "failed" for message in what.messages) if mapped else 0
+        if failed and self.plan.nodes[node.node].on_error == "fail":
+            reason = f"{failed} of {len(what.messages)} units of node {node.node!r} failed: {what.reason}"
+            return VisitEnded(**place, status="failed", reason=reason, code=what.code or "unit_failed")
+        return VisitEnded(**place, status="succeeded", messages=what.messages, targets=what.targets, mapped=mapped)
+
+    def _edge_failed(self, error: EdgeFailed) -> None:
+        edge = self.compiled.graph.edges[error.edge]
+        source, target = self.compiled.ids[edge.source], self.compiled.ids[edge.target]
+        if self._ending is None:
+            text = f"The edge from {source!r} to {target!r} (edge {error.edge}) can't pass on its message: {error}."
+            self._ending = _Ending("failed", text, error.code)
 
     def _seen_by(self, visit: Visit) -> dict[str, dict[str, Any]]:
         """The outputs that prompts of this visit may read by name."""
@@ -420,12 +481,6 @@ class Run:
         text = f"The edge from {source!r} to {target!r} may fire {edge.max} times (max); it would have fired once more."
         self._hit(LimitReached("edge_max", text), source, refused[number], number)
         return self._ending or _Ending("limit_reached", text, "edge_max")
-
-
-def _reason(what: Emitted | VisitEnded | WorkbenchError) -> tuple[str, str]:
-    if isinstance(what, WorkbenchError):
-        return str(what), what.code
-    return (what.reason, what.code) if isinstance(what, VisitEnded) else ("", "")
 
 
 def _working_seconds(recorded: Any) -> float:

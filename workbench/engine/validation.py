@@ -22,10 +22,11 @@ from workbench.engine.prompt_rules import prompt_problems
 from workbench.engine.providers import model_has_price
 from workbench.engine.reachability import Shape
 from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, NodeSpec, TopologySpec
+from workbench.engine.transforms import map_problems, transform_problems
 
-LATER_TYPES = ("human", "python", "tool", "topology", "loop_counter", "loop_timer")
+LATER_TYPES = ("human", "python", "tool", "topology")
 LATER_NODE_FIELDS = ("memory", "reflect", "clarify")
-LATER_EDGE_FIELDS = ("transform", "map", "reduce")
+CHOOSERS = ("router", "loop_counter", "loop_timer")
 MAX_NODES = 10_000
 UNSURE = ("edge_to_nowhere", "no_start", "unknown_start", "unknown_end", "unreachable", "unreachable_end")
 """Codes after which what a prompt may name can't be judged."""
@@ -207,8 +208,8 @@ def topology_problems(spec: TopologySpec, catalogue: Catalogue) -> list[Problem]
     parsed: dict[str, ParsedNode] = {}
     for name, node in spec.nodes.items():
         problems += _node(name, node, spec, catalogue, parsed)
-    routers = frozenset(name for name, node in spec.nodes.items() if node.type == "router")
-    shape = Shape(tuple(spec.nodes), spec.start, spec.end, spec.edges, routers)
+    choosers = frozenset(name for name, node in spec.nodes.items() if node.type in CHOOSERS)
+    shape = Shape(tuple(spec.nodes), spec.start, spec.end, spec.edges, choosers)
     problems += graph_problems(shape, spec)
     if not any(problem.code in UNSURE for problem in problems):
         prompts = {name: node.kind.prompts(_resolved(node)) for name, node in parsed.items()}
@@ -249,6 +250,11 @@ def _edges(spec: TopologySpec) -> Iterator[Problem]:
             message = 'An edge with "carry": false and "trigger": false does nothing.'
             yield Problem("error", "edge_without_effect", path, message, "Set one of them to true, or delete the edge.")
         yield from condition_problems(edge.when, f"{path}/when")
+        yield from transform_problems(edge.transform, f"{path}/transform")
+        yield from map_problems(edge.map, edge.reduce, path)
+        if edge.map is not None and not (edge.trigger and edge.carry):
+            message = 'An edge that maps triggers its target and carries the units: "trigger" and "carry" stay true.'
+            yield Problem("error", "map_without_units", f"{path}/map", message)
         if edge.when == {"otherwise": True} and not edge.trigger:
             message = '"otherwise" is for edges that trigger; this one only carries data.'
             yield Problem("error", "otherwise_on_data_edge", f"{path}/when", message)
@@ -257,18 +263,6 @@ def _edges(spec: TopologySpec) -> Iterator[Problem]:
 def _later(spec: TopologySpec) -> Iterator[Problem]:
     """What the format knows and this release does not do yet: refused, never ignored."""
     hint = "Leave it out until a later release."
-    for index, edge in enumerate(spec.edges):
-        for field in LATER_EDGE_FIELDS:
-            if getattr(edge, field) is not None:
-                message = f'"{field}" on edges is not yet supported.'
-                yield Problem("error", "not_yet_supported", f"/edges/{index}/{field}", message, hint)
-    for name, node in spec.nodes.items():
-        if node.join != "settled":
-            message = f'"join": "{node.join}" is not yet supported.'
-            yield Problem("error", "not_yet_supported", pointer("nodes", name, "join"), message, hint)
-        if node.retries:
-            message = '"retries" is not yet supported.'
-            yield Problem("error", "not_yet_supported", pointer("nodes", name, "retries"), message, hint)
     if spec.workspace is not None:
         yield Problem("error", "not_yet_supported", "/workspace", '"workspace" is not yet supported.', hint)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from workbench.engine.context import Context
 from workbench.engine.errors import Problem
-from workbench.engine.events import MessageData
+from workbench.engine.events import MessageData, VisitEnded
 from workbench.engine.plugins import Plugins
 from workbench.engine.spec import AgentSpec, Defaults, Spec
 
@@ -25,10 +25,13 @@ class NodeConfig(Spec):
 
 
 class Emitted(NamedTuple):
-    """What a visit brought: its messages, and for a router the ids of the targets that it chose."""
+    """What a visit brought: its messages, and for a router the ids of the targets that it chose. `reason` and `code` are
+    of the first unit of a map that failed."""
 
     messages: tuple[MessageData, ...]
     targets: tuple[str, ...] | None = None
+    reason: str = ""
+    code: str = ""
 
 
 class Catalogue(Protocol):
@@ -55,6 +58,8 @@ class Node(ABC):
     """A node type. `config` is its `Config`, checked and, in a run, resolved: nothing is looked up any more."""
 
     Config: ClassVar[type[NodeConfig]]
+    timed: ClassVar[bool] = False
+    """Whether the clock decides what a wiring visit emits, so that a replay must take it from the journal."""
 
     def __init__(self, node: str, config: Any, targets: Sequence[str] = ()) -> None:
         self.node, self.config, self.targets = node, config, tuple(targets)
@@ -68,9 +73,14 @@ class Node(ABC):
         """A visit that waits. Raises a `WorkbenchError` when it fails; a failure never travels as content."""
         raise NotImplementedError
 
-    def wire(self, inbox: Sequence[MessageData]) -> Emitted:
-        """A visit that does not wait. Raises a `WorkbenchError` when it fails."""
+    def wire(self, inbox: Sequence[MessageData], state: dict[str, Any]) -> Emitted:
+        """A visit that does not wait. `state` is the node's own, for this entry of the loop it stands in. Raises a
+        `WorkbenchError` when it fails."""
         raise NotImplementedError
+
+    def recall(self, state: dict[str, Any], ended: VisitEnded) -> None:
+        """Bring `state` to where a visit left it whose outcome is taken from the journal; for nodes that are `timed`."""
+        del state, ended
 
     @classmethod
     def asks_model(cls, config: Mapping[str, Json]) -> bool:

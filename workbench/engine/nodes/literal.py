@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from workbench.engine.events import MessageData
 from workbench.engine.nodes import Emitted, Node, NodeConfig
@@ -20,5 +21,5 @@ class Literal(Node):
     def waits(self) -> bool:
         return False
 
-    def wire(self, inbox: Sequence[MessageData]) -> Emitted:
+    def wire(self, inbox: Sequence[MessageData], state: dict[str, Any]) -> Emitted:
         return Emitted((self.message(self.config.content),))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import Field
 
@@ -21,7 +22,7 @@ class Passthrough(Node):
     def waits(self) -> bool:
         return False
 
-    def wire(self, inbox: Sequence[MessageData]) -> Emitted:
+    def wire(self, inbox: Sequence[MessageData], state: dict[str, Any]) -> Emitted:
         taken = inbox if self.config.all else inbox[-1:]
         forwarded = tuple(message.model_copy(update={"source": self.node}) for message in taken)
         return Emitted(forwarded or (self.message(""),))

@@ -42,7 +42,7 @@ class Router(Node):
     def waits(self) -> bool:
         return bool(self.config.mode == "model")
 
-    def wire(self, inbox: Sequence[MessageData]) -> Emitted:
+    def wire(self, inbox: Sequence[MessageData], state: dict[str, Any]) -> Emitted:
         last = inbox[-1] if inbox else self.message("")
         tested = Judged(last.text, last.data, last.structured, last.status)
         for rule in self.config.rules:

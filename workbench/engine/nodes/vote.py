@@ -47,7 +47,7 @@ class Vote(Node):
     def waits(self) -> bool:
         return bool(self.config.by == "judge")
 
-    def wire(self, inbox: Sequence[MessageData]) -> Emitted:
+    def wire(self, inbox: Sequence[MessageData], state: dict[str, Any]) -> Emitted:
         answers = self._answers(inbox)
         chosen = self._majority(answers) if self.config.by == "majority" else self._best(answers, self.config.by.field)
         return self._emit(chosen)
