@@ -18,6 +18,7 @@ COMMANDS = {
     "experiment": "workbench.results.commands:experiment",
     "dataset": "workbench.datasets.commands:dataset",
     "score": "workbench.evaluations.commands:score",
+    "export": "workbench.results.export_command:export",
 }
 
 
