@@ -200,7 +200,18 @@ def test_counter_counts_afresh_at_each_entry_of_its_loop():
             "c": {"type": "loop_counter", "count": 2, "message": "twice"},
             "t": PASS,
         },
-        [("s", "o"), ("o", "e"), ("e", "w"), ("w", "e"), ("w", "g"), ("g", "c"), ("c", "t"), ("c", "o"), ("g", "o")],
+        [
+            ("s", "o"),
+            ("o", "e"),
+            ("e", "w"),
+            ("w", "e"),
+            ("w", "g"),
+            ("g", "e"),
+            ("g", "c"),
+            ("c", "t"),
+            ("c", "o"),
+            ("g", "o"),
+        ],
     )
 
     result, _ = run(document)
