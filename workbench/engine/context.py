@@ -88,9 +88,11 @@ class Context:
         *,
         unit: int | None = None,
         path: tuple[str, ...] = (),
+        state: dict[str, Any] | None = None,
     ) -> None:
         self.node, self.visit, self.inbox = node, visit, tuple(inbox)
         self.unit, self.path = unit, path
+        self.state: dict[str, Any] = {} if state is None else state
         self._services, self._nodes = services, nodes
         self._calls = self._tools = 0
 

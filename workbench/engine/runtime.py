@@ -297,7 +297,7 @@ class Run:
         began = time.monotonic()
         earlier = self.log.recorded.get(("visit_ended", (), node.node, visit.number)) if node.timed else None
         if earlier is not None:
-            node.recall(visit.state, earlier)
+            node.recall(visit.state, earlier, ())
             return _Came(earlier, began)
         units = Units(node.node, visit, lambda unit, inbox: node.wire(inbox, visit.state).messages)
         try:
@@ -311,11 +311,12 @@ class Run:
         earlier = self.log.recorded.get(("visit_ended", (), node.node, visit.number))
         if earlier is not None:
             self._account(earlier)
+            node.recall(visit.state, earlier, self.log.calls_of(earlier))
             return _Came(earlier, began)
         self.log.write(VisitStarted(at=time.time(), node=node.node, visit=visit.number, inbox=visit.inbox))
 
         async def once(unit: int | None, inbox: tuple[MessageData, ...]) -> Emitted:
-            context = Context(self.services, node.node, visit.number, inbox, seen, unit=unit)
+            context = Context(self.services, node.node, visit.number, inbox, seen, unit=unit, state=visit.state)
             return await self._with_retries(node, inbox, context)
 
         try:

@@ -21,8 +21,8 @@ def test_clock_goes_on_from_the_journal():
     timer, state = LoopTimer("t", LoopTimerConfig(seconds=30)), {}
     ended = {"node": "t", "status": "succeeded"}
 
-    timer.recall(state, VisitEnded(at=1000, visit=1, **ended))
-    timer.recall(state, VisitEnded(at=1020, visit=2, **ended))
+    timer.recall(state, VisitEnded(at=1000, visit=1, **ended), ())
+    timer.recall(state, VisitEnded(at=1020, visit=2, **ended), ())
     assert state["since"] == 1000
-    timer.recall(state, VisitEnded(at=1031, visit=3, **ended))
+    timer.recall(state, VisitEnded(at=1031, visit=3, **ended), ())
     assert state["since"] == 1031

@@ -78,9 +78,9 @@ class Node(ABC):
         `WorkbenchError` when it fails."""
         raise NotImplementedError
 
-    def recall(self, state: dict[str, Any], ended: VisitEnded) -> None:
-        """Bring `state` to where a visit left it whose outcome is taken from the journal; for nodes that are `timed`."""
-        del state, ended
+    def recall(self, state: dict[str, Any], ended: VisitEnded, calls: Sequence[Any]) -> None:
+        """Bring `state` to where a visit left it whose outcome, and whose calls, are taken from the journal."""
+        del state, ended, calls
 
     @classmethod
     def asks_model(cls, config: Mapping[str, Json]) -> bool:

@@ -42,7 +42,7 @@ class LoopTimer(Node):
             return Emitted((inbox[-1].model_copy(update={"source": self.node}),))
         return Emitted(())
 
-    def recall(self, state: dict[str, Any], ended: VisitEnded) -> None:
+    def recall(self, state: dict[str, Any], ended: VisitEnded, calls: Sequence[Any]) -> None:
         """The clock as it stood: it starts at the first visit, and again when its time was over."""
         state.setdefault("since", ended.at)
         if ended.at - state["since"] >= self.config.seconds:
