@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from workbench import home
 from workbench.engine.errors import WorkbenchError
+from workbench.engine.throttle import Rate, read_rates
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 WORKBENCH_HOME = home.home_path()
@@ -136,6 +137,14 @@ def number(name: str, default: float) -> float:
     return value
 
 
+def rates(name: str) -> dict[str, Rate]:
+    """What each provider gets."""
+    try:
+        return read_rates(os.environ.get(name, ""))
+    except WorkbenchError as error:
+        raise ImproperlyConfigured(f"{name}: {error}") from error
+
+
 TOPOLOGY_REPOSITORY = Path(os.environ.get("TOPOLOGY_REPOSITORY") or WORKBENCH_HOME / "topologies")
 WORKSPACES = WORKBENCH_HOME / "workspaces"
 RUNS_AT_ONCE = int(number("WORKBENCH_RUNS_AT_ONCE", 64))
@@ -143,6 +152,7 @@ RUN_PROCESSES = int(number("WORKBENCH_RUN_PROCESSES", 2))  # the runs at once ar
 RUN_STALE_S = number("WORKBENCH_RUN_STALE_S", 20)  # no heartbeat for so long: its worker is gone
 RUN_ORPHAN_S = number("WORKBENCH_RUN_ORPHAN_S", 10)  # queued for so long with an empty queue: no ticket
 RUN_DRAIN_S = number("WORKBENCH_RUN_DRAIN_S", 3)  # what a warm shutdown gives the runs to end
+PROVIDER_LIMITS = rates("WORKBENCH_PROVIDER_LIMITS")
 
 CELERY_BEAT_SCHEDULE = {
     "runs-sweep": {

@@ -28,6 +28,7 @@ from workbench.engine.providers import (
     Usage,
 )
 from workbench.engine.templating import Inbox, InboxMessage, render
+from workbench.engine.throttle import Turn
 from workbench.engine.tools import TOOLS
 
 Json = Any
@@ -36,11 +37,16 @@ MAX_RESULT = 100_000
 
 class RetryPolicy(NamedTuple):
     """How often a call that failed for a passing reason is made again, and how long is waited (seconds, doubling).
-    A server's Retry-After wins. Each attempt is a call of its own: written down, counted, paid from the limits."""
+    A server's Retry-After wins. Each attempt is a call of its own: written down, counted, paid from the limits.
+    A server that is busy says nothing about the call, so it gets more attempts."""
 
     attempts: int = 4
     first_wait: float = 1.0
     longest_wait: float = 60.0
+    busy_attempts: int = 10
+
+    def gives_up(self, attempt: int, error: ProviderError) -> bool:
+        return not error.temporary or attempt >= (self.busy_attempts if error.busy else self.attempts)
 
     def wait(self, attempt: int, error: ProviderError) -> float:
         if error.retry_after is not None:
@@ -139,10 +145,10 @@ class Context:
             try:
                 return await self._ask_once(provider, provider_name, model, request)
             except _Recorded as recorded:
-                if not recorded.error.temporary or attempt >= self._services.retry.attempts:
+                if self._services.retry.gives_up(attempt, recorded.error):
                     raise recorded.error from None
             except ProviderError as error:
-                if not error.temporary or attempt >= self._services.retry.attempts:
+                if self._services.retry.gives_up(attempt, error):
                     raise
                 await self._wait(self._services.retry.wait(attempt, error))
             attempt += 1
@@ -171,20 +177,32 @@ class Context:
         if earlier is not None:
             services.budget.record_call(earlier)
             return _reply_of(earlier)
+        turn = await self._turn(provider_name)
         started = time.time()
         try:
-            reply = await provider.chat(request)
+            with turn:
+                reply = await provider.chat(request)
         except ProviderError as error:
-            event = self._failed_call(model, request, error, started)
+            event = self._failed_call(model, request, error, started, turn.waited_seconds)
             services.budget.record_call(event)
             await services.append(event)
             raise
-        event = self._made_call(provider, provider_name, model, request, reply)
+        event = self._made_call(provider, provider_name, model, request, reply, turn.waited_seconds)
         services.budget.record_call(event)
         await services.append(event)
         return reply
 
-    def _failed_call(self, model: str, request: ModelRequest, error: ProviderError, started: float) -> ModelCalled:
+    async def _turn(self, provider: str) -> Turn:
+        """The turn of an admitted call; without one it is not made."""
+        try:
+            return await self._services.providers.throttle.turn(provider, self._services.seconds_left)
+        except BaseException:
+            self._services.budget.withdraw_call()
+            raise
+
+    def _failed_call(
+        self, model: str, request: ModelRequest, error: ProviderError, started: float, waited: float
+    ) -> ModelCalled:
         now = time.time()
         return ModelCalled(
             at=now,
@@ -199,11 +217,19 @@ class Context:
             error=str(error),
             temporary=error.temporary,
             retry_after=error.retry_after,
+            busy=error.busy,
+            waited_seconds=waited,
             seconds=now - started,
         )
 
     def _made_call(
-        self, provider: Provider, provider_name: str, model: str, request: ModelRequest, reply: ModelReply
+        self,
+        provider: Provider,
+        provider_name: str,
+        model: str,
+        request: ModelRequest,
+        reply: ModelReply,
+        waited: float,
     ) -> ModelCalled:
         now = time.time()
         usage = reply.usage
@@ -239,6 +265,7 @@ class Context:
             usage_source=usage.source,
             cost_usd=cost.amount,
             cost_source=cost.source,
+            waited_seconds=waited,
             seconds=reply.seconds,
             first_token_seconds=reply.first_token_seconds,
             load_seconds=reply.load_seconds,
@@ -306,7 +333,13 @@ class _Recorded(Exception):
 def _reply_of(event: ModelCalled) -> ModelReply:
     if event.status != "ok":
         raise _Recorded(
-            ProviderError(event.error, code=event.status, temporary=event.temporary, retry_after=event.retry_after)
+            ProviderError(
+                event.error,
+                code=event.status,
+                temporary=event.temporary,
+                retry_after=event.retry_after,
+                busy=event.busy,
+            )
         )
     return ModelReply(
         content=event.content,

@@ -77,8 +77,8 @@ class ToolError(WorkbenchError):
 
 
 class ProviderError(WorkbenchError):
-    """A model call that failed. `temporary` says whether asking again may help, `retry_after` when (seconds), `partial`
-    what was answered until then."""
+    """A model call that failed. `temporary` says whether asking again may help, `retry_after` when (seconds), `busy`
+    that the server has too much to do, `partial` what was answered until then."""
 
     def __init__(
         self,
@@ -87,12 +87,14 @@ class ProviderError(WorkbenchError):
         code: str = "provider",
         temporary: bool = False,
         retry_after: float | None = None,
+        busy: bool = False,
         partial: str = "",
     ) -> None:
         super().__init__(message)
         self.code = code
         self.temporary = temporary
         self.retry_after = retry_after
+        self.busy = busy
         self.partial = partial
 
 

@@ -37,7 +37,8 @@ class MessageData(BaseModel):
 
 
 class AtVisit(EventBase):
-    """`unit` counts the units of a map from 0; `path` names the nodes of the topologies around, outermost first."""
+    """`unit` counts the units of a map from 0; `path` names the visits of the nested topologies around it, outermost
+    first, as `node.visit` or `node.visit.unit`."""
 
     path: tuple[str, ...] = ()
     node: str
@@ -64,7 +65,8 @@ class VisitStarted(AtVisit):
 class ModelCalled(AtVisit):
     """A model call ended. `request` and `reply` are the bodies as sent and received; `messages` the rendered prompt.
 
-    `status` is `ok` or the code of the error, `error` its sentence. `cost_usd` None: unknown.
+    `status` is `ok` or the code of the error, `error` its sentence. `cost_usd` None: unknown. `waited_seconds` were
+    spent before the call, for its turn at the provider; `seconds` are the call's own.
     """
 
     kind: Literal["model_called"] = "model_called"
@@ -82,6 +84,8 @@ class ModelCalled(AtVisit):
     error: str = ""
     temporary: bool = False
     retry_after: float | None = None
+    busy: bool = False
+    waited_seconds: float = 0.0
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None

@@ -72,6 +72,10 @@ class Budget:
             raise LimitReached("cost_usd", f"The run has cost {spent} (limit cost_usd).")
         self.usage = usage._replace(model_calls=usage.model_calls + 1)
 
+    def withdraw_call(self) -> None:
+        """An admitted call was not made after all."""
+        self.usage = self.usage._replace(model_calls=self.usage.model_calls - 1)
+
     def record_call(self, event: ModelCalled) -> None:
         """Add what an admitted call used. Where the provider told no tokens, the limits go by an estimate."""
         usage = self.usage

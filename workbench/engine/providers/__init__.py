@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from workbench.engine.plugins import Plugins
 from workbench.engine.pricing import Price, has_price
+from workbench.engine.throttle import NO_THROTTLE, Throttle
 
 Json = Any
 
@@ -159,11 +160,14 @@ PROVIDERS = Plugins("workbench.engine.providers", Provider, "provider")  # type:
 class Providers:
     """The providers of one process, each made when first asked for, from the process environment.
 
-    `only` answers for every name: how a scripted run takes the place of all models.
+    `only` answers for every name: how a scripted run takes the place of all models. `throttle` lets calls through.
     """
 
-    def __init__(self, environ: Mapping[str, str], *, only: Provider | None = None) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], *, only: Provider | None = None, throttle: Throttle = NO_THROTTLE
+    ) -> None:
         self._environ, self._only = environ, only
+        self.throttle = NO_THROTTLE if only else throttle
         self._made: dict[str, Provider] = {}
 
     def get(self, name: str) -> Provider:
@@ -176,6 +180,7 @@ class Providers:
 
     async def close(self) -> None:
         """Close those that were made."""
+        await self.throttle.close()
         for provider in [*self._made.values(), *([self._only] if self._only else [])]:
             await provider.close()
 

@@ -46,7 +46,10 @@ def refusal(target: Target, status: int | None, body: Any, headers: Mapping[str,
     if status is None or status >= 500:
         number = "" if status is None else f" ({status})"
         sentence = f"{target.name} at {target.url} failed{number}: {said}"
-        return ProviderError(sentence, code="server_error", temporary=True, retry_after=retry_after(headers))
+        busy = status in (503, 529)
+        return ProviderError(
+            sentence, code="server_error", temporary=True, retry_after=retry_after(headers), busy=busy
+        )
     code = "not_found" if status == 404 else "http_error"
     return ProviderError(f"{target.name} at {target.url} refuses the request ({status}): {said}", code=code)
 
@@ -117,6 +120,7 @@ def _rate_limited(target: Target, said: str, headers: Mapping[str, str]) -> Prov
         code="rate_limited",
         temporary=True,
         retry_after=wait,
+        busy=True,
     )
 
 
