@@ -11,8 +11,12 @@ from click.testing import CliRunner
 from workbench.catalog.services import starters_load as agents_load
 from workbench.catalog.shipped import ShippedCatalogue
 from workbench.cli import workbench
+from workbench.datasets.services import starters_load as datasets_load
 from workbench.engine.documents import canonical_json, read_json
 from workbench.engine.validation import check_agent, check_topology
+from workbench.experiments.models import Experiment
+from workbench.experiments.services import starters_load as experiments_load
+from workbench.topologies.services import starters_load as topologies_load
 
 ROOT = Path(__file__).resolve().parent.parent
 AGENTS = sorted((ROOT / "agents_catalog").glob("*.json"))
@@ -105,3 +109,16 @@ def test_the_judge_of_the_debate_hears_every_argument():
     data = [edge for edge in topology["edges"] if edge["to"] == "judge" and edge.get("trigger") is False]
 
     assert {edge["from"] for edge in data} == {"for", "against"}
+
+
+@pytest.mark.django_db
+def test_the_ready_made_experiment_asks_for_the_label_not_for_how_it_is_written():
+    agents_load()
+    topologies_load()
+    datasets_load()
+    experiments_load()
+
+    [experiment] = Experiment.objects.all()
+
+    assert experiment.ships
+    assert experiment.evaluators == [{"name": "exact_match", "options": {"casefold": True, "strip_punctuation": True}}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -98,6 +99,29 @@ def test_interrupt_stops_everything_and_the_next_start_finds_all_as_it_was(tmp_p
     assert "The broker of the last start still answers; it is used again" in third.errors
     assert processes_of(home) == {}
     assert (home / "secret-key").read_text() == key
+
+
+def test_embedded_model_ends_with_the_workbench_that_it_worked_for(tmp_path):
+    home, topology = tmp_path / "home", Path(__file__).parent.parent / "topologies" / "single_agent.json"
+    with Up(home):
+        asked = workbench(home, "run", str(topology), "--input", "Is it late?")
+        assert asked.returncode == 0, asked.stderr
+        assert [name for name in processes_of(home).values() if "_embedded_server" in name]
+
+    assert processes_of(home) == {}
+
+
+def test_start_after_a_killed_one_needs_no_ps(tmp_path):
+    """Small images of Linux have none."""
+    home, tools = tmp_path / "home", tmp_path / "bin"
+    tools.mkdir()
+    (tools / "git").symlink_to(shutil.which("git"))
+    with Up(home) as up:
+        os.kill(up.process.pid, signal.SIGKILL)
+        up.process.wait()
+
+    with Up(home, PATH=str(tools)) as again:
+        assert again.get("/") == 200
 
 
 def test_busy_port_is_named_with_another_one(tmp_path):

@@ -172,9 +172,17 @@ class Supervisor:
             time.sleep(0.05)
         for child in self._children:
             child.wait(time.monotonic())
+        if self._children:
+            self._end_model()
         if self._broker is not None:
             self._broker.stop()
         self._lock.release()
+
+    def _end_model(self) -> None:
+        """The embedded model's server belongs to the home, not to the worker that started it: it ends here."""
+        from workbench.engine.providers.embedded import embedded_stop
+
+        embedded_stop({"WORKBENCH_HOME": str(self._home)})
 
 
 def answers(address: str) -> bool:

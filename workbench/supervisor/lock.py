@@ -81,5 +81,10 @@ def _end_leftover(pid: int, patience: float = 12) -> None:
 
 def _is_child(pid: int) -> bool:
     """Whether that process is one of ours: a number alone may have gone to somebody else."""
+    if Path("/proc/self/cmdline").exists():  # small Linux images have no `ps`
+        try:
+            return CHILD.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            return False
     found = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return CHILD in found.stdout
