@@ -19,6 +19,7 @@ COMMANDS = {
     "dataset": "workbench.datasets.commands:dataset",
     "score": "workbench.evaluations.commands:score",
     "export": "workbench.results.export_command:export",
+    "bench": "workbench.bench.command:bench",
 }
 
 

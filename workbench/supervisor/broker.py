@@ -31,6 +31,11 @@ class Broker:
         """Where it writes what happens to it."""
         return self._data / "valkey.log"
 
+    @property
+    def pid(self) -> int | None:
+        """Of the server that was started here."""
+        return self._process.pid if self._process else None
+
     def start(self) -> bool:
         """Start it, or take over the one that answers; whether it was taken over. Raises `CannotStart`."""
         if self.answers():

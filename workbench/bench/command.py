@@ -1,0 +1,59 @@
+"""The command `workbench bench`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+
+@click.group()
+def bench() -> None:
+    """Measure what runs cost on this machine. Nothing of yours is read or written."""
+
+
+@bench.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=20, show_default=True, help="Measurements per median.")
+@click.option("--loops", type=click.IntRange(1, 10_000), multiple=True, help="How many loops; repeatable.")
+def engine(as_json: bool, repeat: int, loops: tuple[int, ...]) -> None:
+    """The engine alone: compiling, planning, scheduling; medians, no model server."""
+    from workbench.bench.engine import engine_figures
+
+    show(engine_figures(repeat, loops), as_json)
+
+
+@bench.command()
+@click.option("--runs", type=click.IntRange(1, 100_000), default=200, show_default=True, help="Runs of the experiment.")
+@click.option("--calls", type=click.IntRange(1, 100), default=4, show_default=True, help="Model calls in each run.")
+@click.option(
+    "--latency", type=click.FloatRange(0, 60), default=0.2, show_default=True, help="Seconds that each answer takes."
+)
+@click.option("--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Runs at once.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def experiment(runs: int, calls: int, latency: float, concurrency: int, as_json: bool) -> None:
+    """A whole experiment: broker, database, two workers and HTTP to a model server that answers after LATENCY seconds.
+
+    `ideal_s` is what the models' waiting alone would take, `ratio` the share of it in the time that it took.
+    """
+    from workbench.bench.experiment import Load, experiment_figures
+
+    show(experiment_figures(Load(runs, calls, latency, concurrency)), as_json)
+
+
+def show(figures: dict[str, Any], as_json: bool) -> None:
+    """JSON, or a line per figure."""
+    if as_json:
+        click.echo(json.dumps(figures, indent=2))
+        return
+    for name, value in flat(figures):
+        click.echo(f"{name}: {value:g}" if isinstance(value, float) else f"{name}: {value}")
+
+
+def flat(figures: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
+    """Nested figures as `outer.inner`."""
+    found = []
+    for name, value in figures.items():
+        found += flat(value, f"{before}{name}.") if isinstance(value, dict) else [(before + name, value)]
+    return found
