@@ -63,6 +63,15 @@ class RunInput(NamedTuple):
     files: Mapping[str, str] = {}
 
 
+class NestedResult(NamedTuple):
+    """How a nested topology ended; `messages` are the last outputs of its end nodes, in declared order."""
+
+    status: str
+    reason: str
+    code: str
+    messages: tuple[MessageData, ...]
+
+
 @dataclass(slots=True)
 class RunServices:
     """What all visits of one run share."""
@@ -79,6 +88,7 @@ class RunServices:
     retry: RetryPolicy
     seconds_left: Callable[[], float | None]
     node_calls: dict[str, int] = field(default_factory=dict)
+    nested: Callable[..., Awaitable[NestedResult]] | None = None
 
 
 class Context:
@@ -317,9 +327,17 @@ class Context:
             return result[:MAX_RESULT] + f"\n[cut: {len(result) - MAX_RESULT:,} more characters]"
         return result
 
+    async def run_nested(self, plan: Mapping[str, Json], problem: str, variables: Mapping[str, str]) -> NestedResult:
+        """Run a nested topology under this visit, within the run's limits. Raises `LimitReached`."""
+        place = f"{self.node}.{self.visit}" if self.unit is None else f"{self.node}.{self.visit}.{self.unit}"
+        assert self._services.nested is not None
+        return await self._services.nested(plan, problem, variables, (*self.path, place))
+
     async def note(self, text: str, code: str) -> None:
         """Tell a person something that is no result."""
-        await self._services.append(Noted(at=time.time(), text=text, code=code, node=self.node, visit=self.visit))
+        await self._services.append(
+            Noted(at=time.time(), text=text, code=code, path=self.path, node=self.node, visit=self.visit)
+        )
 
 
 class _Recorded(Exception):

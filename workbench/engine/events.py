@@ -135,6 +135,7 @@ class Noted(EventBase):
     """Something a person should know that is no result: a dropped message, a skipped end node, a repaired answer."""
 
     kind: Literal["noted"] = "noted"
+    path: tuple[str, ...] = ()
     text: str
     code: str = ""
     node: str = ""

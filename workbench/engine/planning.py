@@ -19,9 +19,10 @@ from workbench.engine.scheduling import Edge, Graph
 from workbench.engine.spec import Defaults, EdgeSpec, Limits, NodeSpec, Params, TopologySpec
 from workbench.engine.templating import references
 from workbench.engine.transforms import MapSpec, ReduceSpec, read_split, read_transform
-from workbench.engine.validation import topology_problems
+from workbench.engine.validation import nested_spec, topology_problems, with_defaults
 
 PLAN_FORMAT = "workbench.plan/1"
+NESTED = "topology"
 Json = Any
 
 
@@ -59,8 +60,14 @@ class RunPlan(BaseModel):
         return content_hash(self.model_dump(mode="json", exclude={"layout"}))
 
     def models(self) -> set[str]:
-        """Every model it may ask, as `provider/name`."""
-        return {model for node in self.nodes.values() if (model := node.config.get("model"))}
+        """Every model it may ask, in nested topologies too, as `provider/name`."""
+        found = {model for node in self.nodes.values() if (model := node.config.get("model"))}
+        return found.union(*(plan.models() for plan in self.nested().values()))
+
+    def nested(self) -> dict[str, RunPlan]:
+        """The plans of nested topologies, by the node that runs them."""
+        plans = {name: node.config["plan"] for name, node in self.nodes.items() if node.type == NESTED}
+        return {name: RunPlan.model_validate(plan) for name, plan in plans.items()}
 
     def made_nodes(self) -> list[Node]:
         """The nodes, ready to run, in declared order."""
@@ -126,7 +133,7 @@ def plan_topology(
         raise InvalidDocument(problems)
     return RunPlan(
         topology=document,
-        nodes={name: _node(name, node, spec, catalogue) for name, node in spec.nodes.items()},
+        nodes={name: _node(name, node, spec, catalogue, overrides or {}) for name, node in spec.nodes.items()},
         edges=tuple(edge.model_dump(mode="json", by_alias=True, exclude_defaults=True) for edge in spec.edges),
         start=spec.start,
         end=spec.end,
@@ -136,11 +143,18 @@ def plan_topology(
     )
 
 
-def _node(name: str, node: NodeSpec, spec: TopologySpec, catalogue: Catalogue) -> NodePlan:
+def _node(
+    name: str, node: NodeSpec, spec: TopologySpec, catalogue: Catalogue, overrides: Mapping[str, Json]
+) -> NodePlan:
     kind = NODES.get(node.type)
     targets = dict.fromkeys(edge.target for edge in spec.edges if edge.source == name and edge.trigger)
     around = Surroundings(name, spec.defaults, catalogue, tuple(targets))
     config = kind.resolve(kind.Config.model_validate(node.config), around)
+    if node.type == NESTED:
+        inner = with_defaults(nested_spec(config.topology, catalogue), spec.defaults)
+        kept = {key: value for key, value in overrides.items() if key != "vars"}
+        plan = plan_topology(inner, catalogue, overrides=kept).model_dump(mode="json")
+        config = config.model_copy(update={"plan": plan})
     resolved = config.model_dump(mode="json", exclude_none=True)
     return NodePlan(
         type=node.type,

@@ -22,7 +22,7 @@ def prompt_problems(
     `variables`: the topology's vars; None where they are not known, as for an agent of the catalogue."""
     for name, fields in prompts.items():
         for field, text in fields.items():
-            path = paths[name] + pointer(field)
+            path = paths[name] + pointer(*field.split("/"))
             try:
                 used = references(text)
             except TemplateError as error:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from workbench.engine.compiler import CompiledPlan, Show, compile_plan
-from workbench.engine.context import Context, RetryPolicy, RunInput, RunServices
+from workbench.engine.context import Context, NestedResult, RetryPolicy, RunInput, RunServices
 from workbench.engine.errors import LimitReached, WorkbenchError
 from workbench.engine.events import (
     Joined,
@@ -73,19 +74,21 @@ async def run_plan(
 ) -> RunResult:
     """Run it to its end, or on from where `journal.recorded` stops. Expected failures are a status, not an exception;
     cancelling it aborts what is in flight and writes no end, so that it can be continued."""
-    run = Run(compile_plan(plan), journal, stop)
+    shared = Shared(_Log(journal), Budget(plan.limits), stop)
+    run = Run(compile_plan(plan), shared)
     services = RunServices(
         given=given,
         vars=plan.vars,
         run_id=run_id,
         repetition=repetition,
-        budget=run.budget,
+        budget=shared.budget,
         providers=providers,
         workspace=workspace,
-        append=run.log.append,
-        recorded=run.log.recorded,
+        append=shared.log.append,
+        recorded=shared.log.recorded,
         retry=retry or RetryPolicy(),
         seconds_left=run.seconds_left,
+        nested=run.nest,
     )
     return await run.execute(
         services, RunStarted(at=time.time(), attempt=attempt, plan_hash=plan.hash, versions=dict(versions or {}))
@@ -103,6 +106,7 @@ class _Log:
             self.recorded[_key(event)] = event
             if event.kind in ("model_called", "tool_called"):
                 self._calls.setdefault((event.path, event.node, event.visit), []).append(event)
+        self.worked = _working_seconds(journal.recorded)
         self._writing: set[asyncio.Task[None]] = set()
 
     def calls_of(self, ended: VisitEnded) -> Sequence[Any]:
@@ -144,8 +148,17 @@ def _key(event: Any) -> tuple[Any, ...]:
     if kind in ("visit_started", "visit_ended", "joined"):
         return (kind, event.path, event.node, event.visit)
     if kind == "noted":
-        return (kind, event.node, event.visit, event.code, event.text)
+        return (kind, event.path, event.node, event.visit, event.code, event.text)
     return (kind, event.at)
+
+
+class Shared:
+    """What a run and the topologies nested in it have in common. `told`: every message of every visit, by node."""
+
+    def __init__(self, log: _Log, budget: Budget, stop: asyncio.Event) -> None:
+        self.log, self.budget, self.stop = log, budget, stop
+        self.order: list[str] = []
+        self.told: dict[str, list[str]] = {}
 
 
 class _Came(NamedTuple):
@@ -164,23 +177,22 @@ class _Ending(NamedTuple):
 
 
 class Run:
-    """One run under way: the driver that the compiled graph triggers."""
+    """One run under way, or one nested in it (then with a `path`): the driver that the compiled graph triggers."""
 
-    def __init__(self, compiled: CompiledPlan, journal: Journal, stop: asyncio.Event) -> None:
-        self.compiled, self.plan = compiled, compiled.plan
-        self.log = _Log(journal)
-        self.budget = Budget(self.plan.limits)
-        self.scheduler = Scheduler(compiled.graph, self.log.winners((), compiled.ids))
-        self.order: list[str] = []
+    def __init__(self, compiled: CompiledPlan, shared: Shared, path: tuple[str, ...] = ()) -> None:
+        self.compiled, self.plan, self.path = compiled, compiled.plan, path
+        self.shared, self.log, self.budget = shared, shared.log, shared.budget
+        self.scheduler = Scheduler(compiled.graph, self.log.winners(path, compiled.ids))
+        self._names = ["/".join((*(step.partition(".")[0] for step in path), name)) for name in compiled.ids]
         self.emitted: dict[str, list[tuple[MessageData, ...]]] = {name: [] for name in compiled.ids}
         self._statuses: dict[tuple[int, int], str] = {}
-        self._stop = stop
         self._works: dict[asyncio.Task[_Came], Visit] = {}
         self._done: list[asyncio.Task[_Came]] = []
         self._wake = asyncio.Event()
         self._started = time.monotonic()
-        self._earlier = _working_seconds(journal.recorded)
+        self._earlier = self.log.worked
         self._ending: _Ending | None = None
+        self._limit: LimitReached | None = None
 
     def seconds_left(self) -> float | None:
         """Working time that is left, over all attempts; None where there is no limit."""
@@ -189,21 +201,40 @@ class Run:
 
     async def execute(self, services: RunServices, started: RunStarted) -> RunResult:
         """From the first visit, or from where the journal stops, to the end."""
-        self.services = services
         await self.log.append(started)
-        stopping = asyncio.ensure_future(self._stop.wait())
+        stopping = asyncio.ensure_future(self.shared.stop.wait())
         stopping.add_done_callback(lambda _: self._wake.set())
         left = self.seconds_left()
         alarm = asyncio.get_running_loop().call_later(max(left, 0), self._wake.set) if left is not None else None
         try:
-            self.scheduler.begin(MessageData(text=services.given.problem, source="start"))
-            await self.compiled.execute(self, steps=1_000_000_000)
+            await self._drive(services)
         finally:
             stopping.cancel()
             if alarm is not None:
                 alarm.cancel()
-            await self._cancel_works()
         return await self._end()
+
+    async def _drive(self, services: RunServices) -> None:
+        self.services = services
+        try:
+            self.scheduler.begin(MessageData(text=services.given.problem, source="start"))
+            await self.compiled.execute(self, steps=1_000_000_000)
+        finally:
+            await self._cancel_works()
+
+    async def nest(
+        self, plan: Mapping[str, Any], problem: str, variables: Mapping[str, str], path: tuple[str, ...]
+    ) -> NestedResult:
+        """Run a nested topology: its own schedule, the run's limits, journal and stop. Raises `LimitReached`."""
+        inner = Run(compile_plan(RunPlan.model_validate(plan)), self.shared, path)
+        given = self.services.given._replace(problem=problem)
+        services = replace(self.services, given=given, vars={**inner.plan.vars, **variables}, nested=inner.nest)
+        await inner._drive(services)
+        if inner._limit is not None:
+            raise inner._limit
+        outputs = inner._outputs()
+        ending = inner._ending or inner._natural_end({name: message.text for name, message in outputs.items()})
+        return NestedResult(ending.status, ending.reason, ending.code, tuple(outputs.values()))
 
     # Driving
 
@@ -233,11 +264,11 @@ class Run:
             visit = self.scheduler.ready.popleft()
             name = self.compiled.ids[visit.node]
             try:
-                self.budget.admit_visit(name)
+                self.budget.admit_visit(self._names[visit.node])
             except LimitReached as error:
                 self._hit(error, name, visit.number)
                 break
-            self.order.append(name)
+            self.shared.order.append(self._names[visit.node])
             node = self.compiled.nodes[visit.node]
             if node.waits:
                 shown += 1
@@ -253,11 +284,13 @@ class Run:
     def _tell_joins(self) -> None:
         """Write down what the scheduler decided about joins."""
         for node, number, edge in self.scheduler.won:
-            self.log.write(Joined(at=time.time(), node=self.compiled.ids[node], visit=number, edge=edge))
+            self.log.write(
+                Joined(at=time.time(), path=self.path, node=self.compiled.ids[node], visit=number, edge=edge)
+            )
         for node, missing in self.scheduler.skipped:
             name, names = self.compiled.ids[node], ", ".join(repr(self.compiled.ids[source]) for source in missing)
             text = f"Node {name!r} did not run: it waits for all of its sources, and nothing came from {names}."
-            self.log.write(Noted(at=time.time(), text=text, code="join_skipped", node=name))
+            self.log.write(Noted(at=time.time(), text=text, code="join_skipped", node=name, path=self.path))
         self.scheduler.won.clear()
         self.scheduler.skipped.clear()
 
@@ -273,7 +306,9 @@ class Run:
 
     def _out_of_time(self) -> bool:
         """Whether what is under way must be aborted: a person stopped the run, or its time is up."""
-        if self._stop.is_set():
+        if self.path:
+            return False  # the run around it aborts what it runs
+        if self.shared.stop.is_set():
             self._ending = _Ending("stopped", "Stopped by a person.", "stopped")
             return True
         left = self.seconds_left()
@@ -295,7 +330,7 @@ class Run:
     def _wire(self, node: Node, visit: Visit) -> _Came:
         """Wiring is done at once, and done again in a replay, unless the clock decided it."""
         began = time.monotonic()
-        earlier = self.log.recorded.get(("visit_ended", (), node.node, visit.number)) if node.timed else None
+        earlier = self.log.recorded.get(("visit_ended", self.path, node.node, visit.number)) if node.timed else None
         if earlier is not None:
             node.recall(visit.state, earlier, ())
             return _Came(earlier, began)
@@ -308,15 +343,19 @@ class Run:
     async def _work(self, node: Node, visit: Visit, seen: dict[str, dict[str, Any]]) -> _Came:
         """The work of a visit; expected failures are what came of it, not exceptions."""
         began = time.monotonic()
-        earlier = self.log.recorded.get(("visit_ended", (), node.node, visit.number))
-        if earlier is not None:
+        earlier = self.log.recorded.get(("visit_ended", self.path, node.node, visit.number))
+        if earlier is not None and not node.nests:
             self._account(earlier)
             node.recall(visit.state, earlier, self.log.calls_of(earlier))
             return _Came(earlier, began)
-        self.log.write(VisitStarted(at=time.time(), node=node.node, visit=visit.number, inbox=visit.inbox))
+        self.log.write(
+            VisitStarted(at=time.time(), path=self.path, node=node.node, visit=visit.number, inbox=visit.inbox)
+        )
 
         async def once(unit: int | None, inbox: tuple[MessageData, ...]) -> Emitted:
-            context = Context(self.services, node.node, visit.number, inbox, seen, unit=unit, state=visit.state)
+            context = Context(
+                self.services, node.node, visit.number, inbox, seen, unit=unit, path=self.path, state=visit.state
+            )
             return await self._with_retries(node, inbox, context)
 
         try:
@@ -366,6 +405,7 @@ class Run:
             return
         ended = self._judged(node, visit, what)
         self.emitted[node.node].append(ended.messages)
+        self.shared.told.setdefault(self._names[visit.node], []).extend(message.text for message in ended.messages)
         self._statuses[visit.node, visit.number] = ended.status
         if ended.status == "failed" and self.plan.nodes[node.node].on_error == "fail" and self._ending is None:
             self._ending = _Ending("failed", ended.reason, ended.code)
@@ -382,7 +422,7 @@ class Run:
         """How the visit ended. A map some of whose units failed has failed, unless the node says to go on."""
         if isinstance(what, VisitEnded):
             return what
-        place: dict[str, Any] = {"at": 0.0, "node": node.node, "visit": visit.number}
+        place: dict[str, Any] = {"at": 0.0, "path": self.path, "node": node.node, "visit": visit.number}
         if isinstance(what, WorkbenchError):
             return VisitEnded(**place, status="failed", reason=str(what), code=what.code)
         mapped = visit.units is not None
@@ -418,12 +458,15 @@ class Run:
     def _hit(self, error: LimitReached, node: str, visit: int, edge: int | None = None) -> None:
         if self._ending is None:
             self._ending = _Ending("limit_reached", str(error), error.limit)
+            if self.path:
+                self._limit = error  # the run around it writes it down
+                return
             self.log.write(
                 LimitHit(at=time.time(), limit=error.limit, text=str(error), node=node, visit=visit, edge=edge)
             )
 
     async def _end(self) -> RunResult:
-        outputs = self._outputs()
+        outputs = {name: message.text for name, message in self._outputs().items()}
         ending = self._ending or self._natural_end(outputs)
         for node in self.scheduler.undelivered() if self._ending is None else ():
             name = self.compiled.ids[node]
@@ -451,22 +494,18 @@ class Run:
             outputs=outputs,
             partial=partial,
             visits={name: count for name, count in self.budget.visits.items() if count},
-            order=self.order,
-            node_outputs={
-                name: [message.text for messages in visits for message in messages]
-                for name, visits in self.emitted.items()
-                if visits
-            },
+            order=self.shared.order,
+            node_outputs=self.shared.told,
             usage=self.budget.usage,
         )
 
-    def _outputs(self) -> dict[str, str]:
+    def _outputs(self) -> dict[str, MessageData]:
         """The last output of each end node that has one, in declared order."""
         found = {}
         for name in self.plan.end:
             last = next((messages for messages in reversed(self.emitted[name]) if messages), None)
             if last:
-                found[name] = last[-1].text
+                found[name] = last[-1]
         return found
 
     def _natural_end(self, outputs: dict[str, str]) -> _Ending:
@@ -480,8 +519,9 @@ class Run:
         edge = self.compiled.graph.edges[number]
         source, target = self.compiled.ids[edge.source], self.compiled.ids[edge.target]
         text = f"The edge from {source!r} to {target!r} may fire {edge.max} times (max); it would have fired once more."
-        self._hit(LimitReached("edge_max", text), source, refused[number], number)
-        return self._ending or _Ending("limit_reached", text, "edge_max")
+        if not self.path:
+            self._hit(LimitReached("edge_max", text), source, refused[number], number)
+        return _Ending("limit_reached", text, "edge_max")
 
 
 def _working_seconds(recorded: Any) -> float:

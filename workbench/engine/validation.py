@@ -8,25 +8,26 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel, ValidationError
 
 from workbench.engine.conditions import condition_problems
 from workbench.engine.documents import pointer, read_json
-from workbench.engine.errors import PluginError, Problem, has_errors
+from workbench.engine.errors import InvalidDocument, PluginError, Problem, has_errors
 from workbench.engine.graph_rules import graph_problems
 from workbench.engine.nodes import NODES, Catalogue, Node, NodeConfig, Surroundings
 from workbench.engine.plugins import nearest
 from workbench.engine.prompt_rules import prompt_problems
 from workbench.engine.providers import model_has_price
 from workbench.engine.reachability import Shape
-from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, NodeSpec, TopologySpec
+from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, Defaults, NodeSpec, TopologySpec
 from workbench.engine.transforms import map_problems, transform_problems
 
-LATER_TYPES = ("human", "python", "tool", "topology")
+LATER_TYPES = ("human", "python", "tool")
 LATER_NODE_FIELDS = ("memory", "reflect", "clarify")
 CHOOSERS = ("router", "loop_counter", "loop_timer")
+DEEPEST_NESTING = 10
 MAX_NODES = 10_000
 UNSURE = ("edge_to_nowhere", "no_start", "unknown_start", "unknown_end", "unreachable", "unreachable_end")
 """Codes after which what a prompt may name can't be judged."""
@@ -199,12 +200,13 @@ def _sentence(fault: Any, name: str) -> str:
 # Rules
 
 
-def topology_problems(spec: TopologySpec, catalogue: Catalogue) -> list[Problem]:
-    """Every problem of a topology whose shape is right, in the order of the document."""
+def topology_problems(spec: TopologySpec, catalogue: Catalogue, *, around: tuple[str, ...] = ()) -> list[Problem]:
+    """Every problem of a topology whose shape is right, in the order of the document. `around` names the topologies
+    that it is nested in, outermost first."""
     if len(spec.nodes) > MAX_NODES:
         message = f"The topology has {len(spec.nodes):,} nodes; {MAX_NODES:,} are the most."
         return [Problem("error", "too_many_nodes", "/nodes", message)]
-    problems = [*_ids(spec), *_edges(spec), *_later(spec)]
+    problems = [*_ids(spec), *_edges(spec), *_later(spec), *_nested(spec, catalogue, around)]
     parsed: dict[str, ParsedNode] = {}
     for name, node in spec.nodes.items():
         problems += _node(name, node, spec, catalogue, parsed)
@@ -218,6 +220,62 @@ def topology_problems(spec: TopologySpec, catalogue: Catalogue) -> list[Problem]
         problems += _money(spec, parsed)
         problems += _workspaces(shape, parsed)
     return problems
+
+
+def _nested(spec: TopologySpec, catalogue: Catalogue, around: tuple[str, ...]) -> Iterator[Problem]:
+    """The problems inside nested topologies, and of topologies nested in themselves."""
+    for name, node in spec.nodes.items():
+        reference = node.config.get("topology")
+        if node.type != "topology" or not isinstance(reference, str | dict):
+            continue
+        path = pointer("nodes", name, "topology")
+        inline = isinstance(reference, dict)
+        label = reference.partition("@")[0] if isinstance(reference, str) else f"{spec.name}/{name}"
+        if label in (*around, spec.name) or len(around) >= DEEPEST_NESTING:
+            chain = " → ".join((*around, spec.name, label))
+            message = (
+                f"The topology is nested in itself: {chain}."
+                if label in (*around, spec.name)
+                else (f"Topologies are nested more than {DEEPEST_NESTING} deep: {chain}.")
+            )
+            yield Problem("error", "nested_in_itself", path, message, "Use a cycle of edges instead.")
+            continue
+        try:
+            inner = nested_spec(reference, catalogue)
+        except InvalidDocument as error:
+            yield from (problem._replace(path=path + (problem.path if inline else "")) for problem in error.problems)
+            continue
+        inner = with_defaults(inner, spec.defaults)
+        unknown = [key for key in (node.config.get("inputs") or {}) if key != "problem" and key not in inner.vars]
+        for key in unknown:
+            message = f"The nested topology has no var {key!r} to set.{nearest(key, ['problem', *inner.vars])}"
+            yield Problem("error", "unknown_name", pointer("nodes", name, "inputs", key), message)
+        for problem in topology_problems(inner, catalogue, around=(*around, spec.name)):
+            if inline:
+                yield problem._replace(path=path + problem.path)
+            elif problem.severity == "error":
+                yield problem._replace(path=path, message=f"In the topology {reference!r}: {problem.message}")
+
+
+def nested_spec(reference: str | dict[str, Any], catalogue: Catalogue) -> TopologySpec:
+    """The topology that a node nests. Raises `InvalidDocument`: unknown, or of a wrong shape."""
+    if isinstance(reference, dict):
+        spec, problems = read_shape(reference, TopologySpec, "topology")
+        if spec is None:
+            raise InvalidDocument(problems)
+        return cast(TopologySpec, spec)
+    find = getattr(catalogue, "topology", None)
+    found = find(reference) if find else None
+    if found is None:
+        message = f"There is no topology {reference!r}."
+        raise InvalidDocument([Problem("error", "unknown_topology", "", message, "The page Topologies lists them.")])
+    return cast(TopologySpec, found)
+
+
+def with_defaults(spec: TopologySpec, defaults: Defaults) -> TopologySpec:
+    """A nested topology uses the defaults around it where it has none of its own."""
+    merged = Defaults(model=spec.defaults.model or defaults.model, params=defaults.params.merged(spec.defaults.params))
+    return spec.model_copy(update={"defaults": merged})
 
 
 def _resolved(node: ParsedNode) -> Any:

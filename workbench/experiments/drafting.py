@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from workbench.catalog.services import DatabaseCatalogue
 from workbench.datasets.models import Instance
 from workbench.engine.errors import InvalidDocument, PluginError, Problem, WorkbenchError
 from workbench.engine.evaluation import EVALUATORS
@@ -17,6 +16,7 @@ from workbench.engine.planning import RunPlan, plan_topology
 from workbench.engine.validation import check_topology
 from workbench.experiments.models import Configuration, Experiment
 from workbench.experiments.spec import shape_problems
+from workbench.topologies.library import Library
 from workbench.topologies.selectors import stored_topology
 
 MOST_RUNS = 100_000
@@ -41,7 +41,7 @@ class Draft:
     @cached_property
     def configurations(self) -> list[Planned]:
         """Every configuration with its plan, in order."""
-        catalogue = DatabaseCatalogue()
+        catalogue = Library()
         return [
             configuration_plan(configuration, self.experiment.limits, catalogue)
             for configuration in self.experiment.configurations.all()
@@ -99,7 +99,7 @@ def error(code: str, path: str, message: str, hint: str = "") -> Problem:
     return Problem("error", code, path, message, hint)
 
 
-def configuration_plan(configuration: Configuration, limits: dict[str, Any], catalogue: DatabaseCatalogue) -> Planned:
+def configuration_plan(configuration: Configuration, limits: dict[str, Any], catalogue: Library) -> Planned:
     """The plan of a configuration, or the problems that it has; each begins with the configuration's label."""
     path = f"/configurations/{configuration.position}"
     try:

@@ -63,9 +63,14 @@ def event_row(event: Any, held: Held, sequence: int) -> tuple[Any, ...]:
     if isinstance(event, VisitEnded):
         fired = ",".join(map(str, event.fired))
     return (
-        held.run_id, sequence, held.attempt, event.kind, getattr(event, "node", ""), getattr(event, "visit", 0),
+        held.run_id, sequence, held.attempt, event.kind, event_node(event), getattr(event, "visit", 0),
         event.at, status[:60], fired, seconds, tokens_in, tokens_out, event_text(event),
     )  # fmt: skip
+
+
+def event_node(event: Any) -> str:
+    """Whose event it is, unique in the run: inside a nested topology `outer.1:inner`, else the node's id."""
+    return ":".join((*getattr(event, "path", ()), getattr(event, "node", "")))[:500]
 
 
 def event_text(event: Any) -> str:

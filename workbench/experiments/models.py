@@ -159,7 +159,7 @@ class RunEvent(models.Model):
     sequence = models.PositiveIntegerField()
     attempt = models.PositiveIntegerField()
     kind = models.CharField(max_length=20)
-    node = models.CharField(max_length=64, blank=True)
+    node = models.CharField(max_length=500, blank=True)
     visit = models.PositiveIntegerField(default=0)
     at = models.FloatField(help_text="Seconds since the epoch.")
     status = models.CharField(max_length=60, blank=True, help_text="Of calls and ended visits.")

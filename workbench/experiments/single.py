@@ -82,6 +82,10 @@ def home_ready() -> None:
         from workbench.datasets.services import starters_load as datasets_load
 
         datasets_load()
+    if not settings.TOPOLOGY_REPOSITORY.exists():
+        from workbench.topologies.services import starters_load as topologies_load
+
+        topologies_load()
 
 
 def execute(request: Request, document: bytes, script: bytes | None) -> dict[str, Any]:
@@ -95,10 +99,12 @@ def execute(request: Request, document: bytes, script: bytes | None) -> dict[str
     only = None if answers is None else ScriptedProvider(own_script(answers, imported.foreign_ids))
     from workbench.experiments.execution import run_prepare  # loads LangGraph: before the run's clock starts
     from workbench.experiments.lifecycle import run_end
+    from workbench.experiments.throttle import throttle_alone
 
     run = run_make(plan, request)
+    providers = Providers(os.environ, only=only, throttle=throttle_alone())
     try:
-        outcome = asyncio.run(run_here(run, run_prepare, Providers(os.environ, only=only)))
+        outcome = asyncio.run(run_here(run, run_prepare, providers))
     except KeyboardInterrupt:  # it came before the loop listened for it
         run_end(run, status=run.Status.STOPPED, reason=EARLY)
         raise
@@ -107,11 +113,11 @@ def execute(request: Request, document: bytes, script: bytes | None) -> dict[str
 
 def file_plan(request: Request, document: bytes) -> tuple[Any, Imported]:
     """The plan of the topology in a file of any format that is known. Raises `InvalidDocument`."""
-    from workbench.catalog.services import DatabaseCatalogue
     from workbench.engine.planning import plan_topology
     from workbench.topologies.importing import document_checked, original_error
+    from workbench.topologies.library import Library
 
-    catalogue, model = DatabaseCatalogue(), request.model
+    catalogue, model = Library(), request.model
     checked, imported = document_checked(request.file, document, catalogue)
     spec = checked.spec
     if spec is None:

@@ -74,13 +74,13 @@ def document_problems(data: bytes, file: str = "") -> tuple[list[Problem], list[
 
 
 def local_catalogue() -> Catalogue:
-    """The agents of this person's workbench if it has been set up, else those that ship."""
-    from workbench.catalog.shipped import ShippedCatalogue
+    """The agents and topologies of this person's workbench if it has been set up, else those that ship."""
+    from workbench.topologies.shipped import ShippedLibrary
 
     home = os.environ.get("WORKBENCH_HOME") or platformdirs.user_data_path("workbench")
     if os.environ.get("DATABASE_URL") or (Path(home).expanduser() / "workbench.sqlite3").is_file():
-        return _database_catalogue() or ShippedCatalogue()
-    return ShippedCatalogue()
+        return _database_catalogue() or ShippedLibrary()
+    return ShippedLibrary()
 
 
 def _database_catalogue() -> Catalogue | None:
@@ -89,9 +89,9 @@ def _database_catalogue() -> Catalogue | None:
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workbench.settings")
     django.setup()
-    from workbench.catalog.services import DatabaseCatalogue
+    from workbench.topologies.library import Library
 
-    catalogue = DatabaseCatalogue()
+    catalogue = Library()
     try:
         return catalogue if catalogue.names() else None
     except DatabaseError:

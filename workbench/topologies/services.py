@@ -8,13 +8,13 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from workbench.catalog.services import DatabaseCatalogue
 from workbench.engine.documents import canonical_json, read_json
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
 from workbench.engine.spec import TOPOLOGY_FORMAT
 from workbench.engine.validation import Checked, check_topology
 from workbench.topologies.facts import document_agents
 from workbench.topologies.gitcommand import StoreError
+from workbench.topologies.library import Library
 from workbench.topologies.models import Topology
 from workbench.topologies.reading import Entry, StoredTopology
 from workbench.topologies.selectors import stored_topology
@@ -25,7 +25,7 @@ Json = Any
 
 def topology_checked(text: str, name: str = "") -> Checked:
     """Everything wrong with a document; `name` is what it is to be saved under, if that is decided."""
-    checked = check_topology(text, DatabaseCatalogue())
+    checked = check_topology(text, Library())
     if not name or checked.spec is None or checked.spec.name == name:
         return checked
     message = f"The document calls itself {checked.spec.name!r}, but this topology is {name!r}."
@@ -126,7 +126,7 @@ def _author(name: str) -> Author:
 def _row_update(stored: StoredTopology, *, ships: bool) -> Topology:
     """Write down what the database knows of a topology."""
     version = store().history(stored.name, limit=1)[0]
-    checked = check_topology(stored.text, DatabaseCatalogue())
+    checked = check_topology(stored.text, Library())
     document = read_json(stored.text).data
     said = document if isinstance(document, dict) else {}
     nodes, edges = said.get("nodes"), said.get("edges")

@@ -61,6 +61,9 @@ class Node(ABC):
     timed: ClassVar[bool] = False
     """Whether the clock decides what a wiring visit emits, so that a replay must take it from the journal."""
 
+    nests: ClassVar[bool] = False
+    """Whether a visit is made of visits: a replay goes through them again, each taken from the journal."""
+
     def __init__(self, node: str, config: Any, targets: Sequence[str] = ()) -> None:
         self.node, self.config, self.targets = node, config, tuple(targets)
 

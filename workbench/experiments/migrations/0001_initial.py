@@ -230,7 +230,7 @@ class Migration(migrations.Migration):
                 ("sequence", models.PositiveIntegerField()),
                 ("attempt", models.PositiveIntegerField()),
                 ("kind", models.CharField(max_length=20)),
-                ("node", models.CharField(blank=True, max_length=64)),
+                ("node", models.CharField(blank=True, max_length=500)),
                 ("visit", models.PositiveIntegerField(default=0)),
                 ("at", models.FloatField(help_text="Seconds since the epoch.")),
                 ("status", models.CharField(blank=True, help_text="Of calls and ended visits.", max_length=60)),
