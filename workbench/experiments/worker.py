@@ -24,6 +24,7 @@ from workbench.engine.providers import Providers
 from workbench.experiments import lifecycle, sweeping, tickets
 from workbench.experiments.execution import Outcome, Prepared, run_execute, run_finish, run_prepare
 from workbench.experiments.models import Run
+from workbench.experiments.throttle import throttle_of_workers
 from workbench.experiments.writer import Writer, patiently
 
 logger = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class Worker:
         self._writer = Writer()
         self._claims = ThreadPoolExecutor(1, thread_name_prefix="claims")
         self._loop = Loop()
-        self._providers = Providers(os.environ)
+        self._providers = Providers(os.environ, throttle=throttle_of_workers(self.owner))
         self._beats = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
         self._beats.start()
 
