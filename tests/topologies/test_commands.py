@@ -122,3 +122,44 @@ def test_the_command_says_what_it_does(capsys):
         workbench(["check", "--help"])
 
     assert "Exit code" in capsys.readouterr().out
+
+
+BRANCHES = {
+    "nodes": {
+        "answer": {"type": "agent", "prompt": "Q"},
+        "yes": {"type": "passthrough"},
+        "no": {"type": "passthrough"},
+    },
+    "edges": [
+        {"from": "answer", "to": "yes", "when": {"contains_any": ["yes"]}},
+        {"from": "answer", "to": "no", "when": {"field": "verdict", "equals": "no"}},
+    ],
+    "end": ["yes", "no"],
+}
+
+
+def test_a_dry_run_warns_of_an_edge_that_never_fires_and_is_no_failure(check, make):
+    done = check("-", "--dry-run", given=make(**BRANCHES))
+
+    assert done.returncode == 0, done.stderr
+    assert "warning: /edges/1: In the dry run the edge from 'answer' to 'no' never fired." in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Dry run: 1 of 2 edges fired, in ")
+
+
+def test_a_dry_run_as_json_says_of_each_edge_whether_it_fired_and_why(check, make):
+    done = check("-", "--dry-run", "--json", given=make(**BRANCHES))
+
+    report = json.loads(done.stdout)
+    assert set(report) == {"edges", "runs", "visits", "problems"}
+    assert [(edge["from"], edge["to"], edge["fired"]) for edge in report["edges"]] == [
+        ("answer", "yes", True),
+        ("answer", "no", False),
+    ]
+    assert [problem["code"] for problem in report["problems"]] == ["edge_never_fired"]
+
+
+def test_what_has_errors_is_not_run_dry(check, make):
+    done = check("-", "--dry-run", "--json", given=make(end=["nobody"]))
+
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["edges"] == []

@@ -15,23 +15,34 @@ from workbench.engine.documents import MAX_BYTES, read_json
 from workbench.engine.errors import Problem, WorkbenchError, has_errors
 
 if TYPE_CHECKING:
+    from workbench.engine.dryrun import DryRun
     from workbench.engine.nodes import Catalogue
 
 
 @click.command()
 @click.argument("file")
-@click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON.")
-def check(file: str, as_json: bool) -> None:
+@click.option("--dry-run", "dry", is_flag=True, help="Drive every branch with made-up outputs: which edges can fire?")
+@click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON; of a dry run also its edges.")
+def check(file: str, dry: bool, as_json: bool) -> None:
     """Say what is wrong with the topology or agent in FILE (- reads standard input).
+
+    A dry run executes nothing: models, tools and code are answered for.
 
     Exit code 0: no errors, perhaps warnings; 1: errors; 2: the file can't be read.
     """
-    problems, notes = document_problems(document_bytes(file), file)
+    data = document_bytes(file)
+    problems, notes = document_problems(data, file)
+    report = None
+    if dry and not has_errors(problems):
+        report, unfired = document_dry_run(data, file)
+        problems = [*problems, *unfired]
     if as_json:
-        click.echo(json.dumps([problem._asdict() for problem in problems], ensure_ascii=False, indent=2))
+        shown = [problem._asdict() for problem in problems]
+        found = (report.as_json() if report else {"edges": [], "runs": 0, "visits": 0}) | {"problems": shown}
+        click.echo(json.dumps(found if dry else shown, ensure_ascii=False, indent=2))
     else:
         said = [*(f"note: {note}" for note in notes), *map(problem_line, problems), _summary(problems)]
-        click.echo("\n".join(said))
+        click.echo("\n".join([*said, *([_dry_summary(report)] if report else [])]))
     sys.exit(1 if has_errors(problems) else 0)
 
 
@@ -73,6 +84,20 @@ def document_problems(data: bytes, file: str = "") -> tuple[list[Problem], list[
     return checked.problems, imported.notes
 
 
+def document_dry_run(data: bytes, file: str = "") -> tuple[DryRun, list[Problem]]:
+    """Which edges of a topology without errors can fire, and a warning for each that never did."""
+    from workbench.engine.dryrun import dry_run
+    from workbench.engine.planning import plan_topology
+    from workbench.topologies.importing import document_checked, original_problem
+
+    catalogue = local_catalogue()
+    checked, imported = document_checked(file, data, catalogue)
+    if checked.spec is None or not hasattr(checked.spec, "nodes"):
+        raise WorkbenchError("Only a topology can be run dry; an agent has no edges.")
+    report = dry_run(plan_topology(checked.spec, catalogue))
+    return report, [original_problem(problem, imported) for problem in report.problems()]
+
+
 def local_catalogue() -> Catalogue:
     """The agents and topologies of this person's workbench if it has been set up, else those that ship."""
     from workbench.topologies.shipped import ShippedLibrary
@@ -110,6 +135,13 @@ def _summary(problems: list[Problem]) -> str:
     warnings = len(problems) - errors
     said = [_count(errors, "error"), _count(warnings, "warning")]
     return f"{', '.join(part for part in said if part)}."
+
+
+def _dry_summary(report: DryRun) -> str:
+    fired = sum(edge.fired for edge in report.edges)
+    edges = _count(len(report.edges), "edge") or "no edges"
+    runs, visits = _count(report.runs, "run"), _count(report.visits, "visit") or "no visits"
+    return f"Dry run: {fired} of {edges} fired, in {runs} with {visits}."
 
 
 def _count(number: int, noun: str) -> str:
