@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -14,11 +12,10 @@ from typing import Literal, NamedTuple
 
 import click
 
-from workbench.engine.errors import WorkbenchError
-from workbench.engine.providers import PROVIDERS, ModelInfo, ProbeResult
+from workbench.catalog.modelfacts import ProviderFacts, model_line, provider_facts
+from workbench.catalog.probing import providers_probed
 from workbench.home import home_path, unwritable
 
-PATIENCE_S = 10.0
 LEAST_FREE_MB = 200
 SHOWN_MODELS = 8
 MARKS = {"ok": "✓", "note": "–", "error": "✗"}
@@ -62,7 +59,8 @@ def findings_of(home: Path) -> Iterator[Finding]:
     django.setup()
     for look in LOOKS:
         yield look()
-    yield from asyncio.run(provider_findings())
+    yield from provider_findings()
+    yield from further_findings()
 
 
 def home_finding(home: Path) -> Finding:
@@ -136,33 +134,22 @@ def workers_finding() -> Finding:
 LOOKS: tuple[Callable[[], Finding], ...] = (database_finding, broker_finding, workers_finding)
 
 
-async def provider_findings() -> list[Finding]:
-    """Every provider, asked at once."""
-    return list(await asyncio.gather(*(provider_finding(name) for name in PROVIDERS.names())))
+def provider_findings() -> list[Finding]:
+    """Every provider, asked at once; one that is away is no fault."""
+    return [provider_finding(provider_facts(probed)) for probed in providers_probed().values()]
 
 
-async def provider_finding(name: str) -> Finding:
-    """Whether one provider answers, and with which models; one that is away is no fault."""
-    result = await _probed(name)
-    models = tuple(_model_line(name, model, known=result.message) for model in result.models)
-    return Finding(f"provider {name}", "ok" if result.ok else "note", result.message, models)
+def provider_finding(facts: ProviderFacts) -> Finding:
+    """Whether one provider answers, and with which models."""
+    said = facts.probed.result.message
+    models = tuple(model_line(model, known=said) for model in facts.models)
+    return Finding(f"provider {facts.name}", "ok" if facts.ok else "note", said, models)
 
 
-async def _probed(name: str) -> ProbeResult:
-    provider = None
-    try:
-        provider = PROVIDERS.get(name).from_environ(os.environ)
-        return await asyncio.wait_for(provider.probe(), PATIENCE_S)
-    except TimeoutError:
-        return ProbeResult(ok=False, message=f"It did not answer within {PATIENCE_S:.0f} s.")
-    except WorkbenchError as error:
-        return ProbeResult(ok=False, message=str(error))
-    finally:
-        if provider is not None:
-            await provider.close()
+def further_findings() -> Iterator[Finding]:
+    """What other apps have looked at: each may have a `doctor` in its configuration, which gives rows of a `Finding`."""
+    from django.apps import apps
 
-
-def _model_line(provider: str, model: ModelInfo, *, known: str) -> str:
-    context = f", {model.context:,} tokens of context" if model.context else ""
-    note = f" ({model.note})" if model.note and model.note not in known else ""
-    return f"{provider}/{model.name}{context}{note}"
+    for app in apps.get_app_configs():
+        for row in getattr(app, "doctor", tuple)():
+            yield Finding(*row)

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from asgiref.sync import async_to_sync
-
-from workbench.engine.errors import WorkbenchError
+from workbench.catalog.probing import Probed, providers_probed
 from workbench.engine.evaluation import EVALUATORS
 from workbench.engine.plugins import nearest
-from workbench.engine.providers import ProbeResult, Providers
-
-PATIENCE_S = 15
 
 
 class Answer(NamedTuple):
@@ -27,38 +20,24 @@ class Answer(NamedTuple):
 
 def models_probe(models: Sequence[str]) -> list[Answer]:
     """Ask the providers of these models, all at once."""
-    providers = sorted({model.partition("/")[0] for model in models})
-    found = async_to_sync(providers_probe)(providers)
+    found = providers_probed({model.partition("/")[0] for model in models})
     return [model_answer(model, found[model.partition("/")[0]]) for model in models]
 
 
-async def providers_probe(names: Sequence[str]) -> dict[str, ProbeResult]:
-    """What each provider says of itself; silence is an answer too."""
-    providers = Providers(os.environ)
-    try:
-        results = await asyncio.gather(*(provider_probe(providers, name) for name in names))
-    finally:
-        await providers.close()
-    return dict(zip(names, results, strict=True))
-
-
-async def provider_probe(providers: Providers, name: str) -> ProbeResult:
-    try:
-        return await asyncio.wait_for(providers.get(name).probe(), PATIENCE_S)
-    except TimeoutError:
-        return ProbeResult(ok=False, message=f"{name} did not answer within {PATIENCE_S} seconds.")
-    except WorkbenchError as error:
-        return ProbeResult(ok=False, message=str(error))
-
-
-def model_answer(model: str, provider: ProbeResult) -> Answer:
+def model_answer(model: str, probed: Probed) -> Answer:
     """A provider that answers may still lack the model; one that lists none is believed."""
-    name = model.partition("/")[2]
-    names = [info.name for info in provider.models]
-    if not provider.ok or not names or name in names:
-        return Answer(model, provider.ok, provider.message)
+    name, result = model.partition("/")[2], probed.result
+    names = [info.name for info in result.models]
+    if not result.ok or not names or probed.model(name) is not None:
+        return Answer(model, result.ok, result.message)
     known = nearest(name, names) or f" It has {', '.join(names[:5])}{' …' if len(names) > 5 else ''}."
-    return Answer(model, False, f"It answers, but has no model {name!r}.{known}")
+    return Answer(model, False, f"It answers, but has no model {name!r}.{known}{how_to_get(model)}")
+
+
+def how_to_get(model: str) -> str:
+    """What to do for a model that is not there, where the workbench knows."""
+    provider, _, name = model.partition("/")
+    return f" Get it with `ollama pull {name}`." if provider == "ollama" else ""
 
 
 class EvaluatorNote(NamedTuple):

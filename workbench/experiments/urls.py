@@ -20,5 +20,6 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/events/<int:sequence>/", run_views.run_event, name="run_event"),
     path("runs/<int:pk>/visits/<str:node>/<int:visit>/", run_views.run_visit, name="run_visit"),
     path("runs/<int:pk>/stop/", run_views.run_stop, name="run_stop"),
+    path("models/uses/", views.model_uses, name="model_uses"),
     path("topologies/<str:name>/runs/", run_views.topology_runs, name="topology_runs"),
 ]

@@ -12,6 +12,7 @@ from django_htmx.middleware import HtmxDetails
 
 from workbench.catalog.authors import author_of
 from workbench.engine.errors import InvalidDocument, WorkbenchError
+from workbench.experiments import model_uses as uses
 from workbench.experiments import probing, services
 from workbench.experiments.drafting import Draft
 from workbench.experiments.estimates import draft_estimate
@@ -159,6 +160,13 @@ def experiment_providers(request: HttpRequest, pk: int) -> HttpResponse:
     plans = [planned.plan for planned in Draft(experiment).configurations if planned.plan is not None]
     models = sorted(set().union(*(plan.models() for plan in plans)))
     return render(request, "experiments/_providers.html", {"answers": probing.models_probe(models)})
+
+
+@require_GET
+def model_uses(request: HtmxRequest) -> HttpResponse:
+    """Which models are asked for, and whether they are here; a fragment of the page of models, or a page."""
+    template = "experiments/_model_uses.html" if request.htmx else "experiments/model_uses.html"
+    return render(request, template, {"uses": uses.model_uses()})
 
 
 @require_POST

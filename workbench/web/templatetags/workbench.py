@@ -21,6 +21,7 @@ SECTIONS = (
     ("experiment_list", "Experiments", ("/experiments/", "/runs/", "/evaluations/")),
     ("topology_list", "Topologies", ("/topologies/",)),
     ("agent_list", "Agents", ("/agents/",)),
+    ("model_list", "Models", ("/models/",)),
     ("dataset_list", "Datasets", ("/datasets/",)),
 )
 
