@@ -28,6 +28,8 @@ for name in list(os.environ):
         del os.environ[name]
 os.environ["WORKBENCH_HOME"] = str(HOME)
 os.environ["REDIS_URL"] = databases.queue_take("session")
+os.environ["DATABASE_URL"] = databases.database_url(HOME)
+databases.database_make(HOME)
 
 django.setup()
 
@@ -43,7 +45,6 @@ def broker() -> Iterator[None]:
 
     if databases.REDIS:
         yield
-        databases.queue_leave("session")
         return
     socket = HOME / "broker.sock"
     server = ValkeyServer(port=0, unix_socket_path=socket, unix_socket_perm="700", data_dir=HOME / "broker")
@@ -53,6 +54,7 @@ def broker() -> Iterator[None]:
 
 
 def pytest_sessionfinish() -> None:
+    databases.leave()
     shutil.rmtree(HOME, ignore_errors=True)
 
 

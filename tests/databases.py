@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 SERVER = os.environ.get("DATABASE_URL", "")
 REDIS = os.environ.get("REDIS_URL", "")
 _taken: dict[str, str] = {}
+_made: set[Path] = set()
 
 
 def queue_take(name: str) -> str:
@@ -60,10 +61,13 @@ def database_make(home: Path, template: Path | None = None) -> None:
     """An empty database for the home, or a copy of another home's."""
     if SERVER:
         database_drop(home)
+        _made.add(home)
         _administer(f"CREATE DATABASE {_database(home)} TEMPLATE {_database(template) if template else 'template0'}")
 
 
 def database_drop(home: Path) -> None:
+    """Also where somebody still uses it."""
+    _made.discard(home)
     if SERVER:
         _administer(f"DROP DATABASE IF EXISTS {_database(home)} WITH (FORCE)")
 
@@ -77,6 +81,21 @@ def _administer(sql: str) -> None:
 
     with psycopg.connect(urlsplit(SERVER)._replace(path="/postgres").geturl(), autocommit=True) as connection:
         connection.execute(sql)
+
+
+def environ(home: Path) -> dict[str, str]:
+    """What a process of this home is told; its database is there from the first time on."""
+    if SERVER and home not in _made:
+        database_make(home)
+    return {"WORKBENCH_HOME": str(home), "DATABASE_URL": database_url(home)}
+
+
+def leave() -> None:
+    """Nothing stays behind on the named servers."""
+    for home in list(_made):
+        database_drop(home)
+    for name in list(_taken):
+        queue_leave(name)
 
 
 def rows(home: Path, sql: str, url: str | None = None) -> list[tuple[Any, ...]]:

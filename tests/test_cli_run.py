@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -11,6 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+
+from tests import databases
+from tests.databases import rows
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -48,16 +50,16 @@ def home(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-def command(home, *arguments) -> subprocess.Popen:
+def command(home, *arguments, **environ) -> subprocess.Popen:
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [sys.executable, "-c", "from workbench.cli import main; main()", "run", *map(str, arguments)],
-        cwd=ROOT, env={**os.environ, "WORKBENCH_HOME": str(home)}, stdin=pipe, stdout=pipe, stderr=pipe, text=True,
+        cwd=ROOT, env={**os.environ, **databases.environ(home), **environ}, stdin=pipe, stdout=pipe, stderr=pipe, text=True,
     )  # fmt: skip
 
 
-def run(home, *arguments, stdin="") -> tuple[int, str, str]:
-    started = command(home, *arguments)
+def run(home, *arguments, stdin="", **environ) -> tuple[int, str, str]:
+    started = command(home, *arguments, **environ)
     out, err = started.communicate(stdin, timeout=60)
     return started.returncode, out, err
 
@@ -70,10 +72,6 @@ def write(tmp_path):
         return path
 
     return file
-
-
-def rows(home, sql) -> list[tuple]:
-    return sqlite3.connect(home / "workbench.sqlite3").execute(sql).fetchall()
 
 
 def test_a_run_prints_everything_as_json_and_is_kept(home, write):
@@ -223,10 +221,10 @@ def test_a_home_that_is_no_folder_is_a_sentence(tmp_path, write):
 
 
 def test_a_database_that_can_not_be_written_is_a_sentence(tmp_path, write):
-    home = tmp_path / "home"
+    home, files = tmp_path / "home", (write("t.json", LOOP), "--input", "x", "--scripted", write("s.json", SCRIPT))
     (home / "workbench.sqlite3").mkdir(parents=True)
 
-    code, _, err = run(home, write("t.json", LOOP), "--input", "x", "--scripted", write("s.json", SCRIPT))
+    code, _, err = run(home, *files, DATABASE_URL="")
 
     assert code == 2
     assert "Traceback" not in err

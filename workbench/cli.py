@@ -53,3 +53,12 @@ def main() -> None:
     except (WorkbenchError, ImproperlyConfigured) as error:
         click.echo(f"workbench: {error}", err=True)
         sys.exit(2)
+    finally:
+        database_leave()
+
+
+def database_leave() -> None:
+    """Say goodbye to a database server, if the command can have talked to one."""
+    registry = sys.modules.get("django.apps")
+    if registry is not None and registry.apps.ready:
+        sys.modules["django.db"].connections.close_all()
