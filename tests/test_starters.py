@@ -13,6 +13,8 @@ from workbench.catalog.shipped import ShippedCatalogue
 from workbench.cli import workbench
 from workbench.datasets.services import starters_load as datasets_load
 from workbench.engine.documents import canonical_json, read_json
+from workbench.engine.dryrun import dry_run
+from workbench.engine.planning import plan_topology
 from workbench.engine.validation import check_agent, check_topology
 from workbench.experiments.models import Experiment
 from workbench.experiments.services import starters_load as experiments_load
@@ -23,6 +25,7 @@ AGENTS = sorted((ROOT / "agents_catalog").glob("*.json"))
 TOPOLOGIES = sorted((ROOT / "topologies").glob("*.json"))
 
 ACCEPT, REVISE = '{"verdict": "accept"}', '{"verdict": "revise", "notes": "Shorter."}'
+BARE, WHOLE = "main.py\n```\ndef greet():\n    pass\n```", "main.py\n```\nprint('hello')\n```"
 # What the scripted model says in each, and the answer and visits that must come of it.
 RUNS = {
     "single_agent": ({"label": ["request"]}, "request", {"label": 1}),
@@ -47,6 +50,63 @@ RUNS = {
         {"for": ["a", "b", "c"], "against": ["x", "y", "z"], "judge": ["Yes, because of b."]},
         "Yes, because of b.",
         {"for": 3, "against": 3, "judge": 1},
+    ),
+    "plan_execute_verify": (
+        {
+            "planner": ['{"steps": ["Think."]}', '{"steps": ["Ask."]}'],
+            "executor": ["one", "two", "three"],
+            "verifier": [
+                '{"verdict": "redo", "findings": "Too short."}',
+                '{"verdict": "replan", "findings": "Nobody was asked."}',
+                '{"verdict": "done", "findings": ""}',
+            ],
+        },
+        "three",
+        {"planner": 2, "executor": 3, "verifier": 3, "result": 1},
+    ),
+    "map_reduce_summary": (
+        {"note": ["a note"], "merge": ["all of it"]},
+        "all of it",
+        {"text": 1, "note": 1, "merge": 1},
+    ),
+    "parallel_experts": (
+        {"triage": ['{"risk": "none", "why": "Taste."}'], "answer": ["Both."]},
+        "Both.",
+        {"triage": 1, "practitioner": 1, "theorist": 1, "sceptic": 1, "chair": 1, "answer": 1},
+    ),
+    "chatdev": (
+        {
+            "modality_answer": ["A tool, I think.", "<INFO> command-line program"],
+            "modality_ask": ["Which kind?"],
+            "language_answer": ["<INFO> Python"],
+            "code": [BARE],
+            "complete": [BARE, WHOLE],
+            "review": ["It greets nobody.", "<INFO> Finished"],
+            "modify": ["reviewed"],
+            "test": ['{"passes": false, "errors": "No name."}', '{"passes": true, "errors": ""}'],
+            "fix": ["tested"],
+            "requirements": ["nothing"],
+            "manual": ["# How to greet"],
+        },
+        "tested",
+        {
+            "modality_answer": 2,
+            "modality_ask": 1,
+            "modality": 1,
+            "language_answer": 1,
+            "language": 1,
+            "code": 1,
+            "complete": 2,
+            "draft": 1,
+            "review": 2,
+            "modify": 1,
+            "reviewed": 1,
+            "test": 2,
+            "fix": 1,
+            "program": 1,
+            "requirements": 1,
+            "manual": 1,
+        },
     ),
 }
 
@@ -86,22 +146,83 @@ def test_a_shipped_topology_has_no_problems(path):
     assert check_topology(path.read_bytes(), ShippedCatalogue()).problems == []
 
 
+def run_by_script(name, tmp_path, script, given):
+    agents_load()
+    file = tmp_path / "script.json"
+    file.write_text(json.dumps({"default": "nothing", "nodes": script}))
+    command = ["run", str(ROOT / "topologies" / f"{name}.json"), "--input", given, "--scripted", str(file), "--json"]
+
+    done = CliRunner().invoke(workbench, command)
+
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", RUNS)
 def test_a_shipped_topology_runs_to_its_end(name, tmp_path):
-    agents_load()
     script, output, visits = RUNS[name]
-    file = tmp_path / "script.json"
-    file.write_text(json.dumps({"default": "nothing", "nodes": script}))
-    command = ["run", str(ROOT / "topologies" / f"{name}.json"), "--input", "Tea is better than coffee."]
 
-    done = CliRunner().invoke(workbench, [*command, "--scripted", str(file), "--json"])
+    result = run_by_script(name, tmp_path, script, "Tea is better than coffee.")
 
-    assert done.exit_code == 0, done.output
-    result = json.loads(done.stdout)
     assert result["status"] == "succeeded"
     assert result["output"] == output
     assert result["visits"] == visits
+
+
+@pytest.mark.parametrize("path", TOPOLOGIES, ids=stems(TOPOLOGIES))
+def test_every_edge_of_a_shipped_topology_can_fire(path):
+    plan = plan_topology(check_topology(path.read_bytes(), ShippedCatalogue()).spec, ShippedCatalogue())
+
+    report = dry_run(plan)
+
+    assert [edge for edge in report.edges if not edge.fired] == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_long_text_is_noted_by_paragraphs_and_merged_three_at_a_time(tmp_path):
+    text = "\n\n".join(f"Paragraph {number}." for number in range(7))
+
+    result = run_by_script("map_reduce_summary", tmp_path, {"merge": ["whole"]}, text)
+
+    assert result["output"] == "whole"
+    assert result["visits"] == {"text": 1, "note": 1, "merge": 1}
+    assert result["usage"]["model_calls"] == 7 + 3 + 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_risk_brings_the_adviser_whose_branch_is_dead_otherwise(tmp_path):
+    script = {"triage": ['{"risk": "real", "why": "Mushrooms."}'], "answer": ["Ask first."]}
+
+    result = run_by_script("parallel_experts", tmp_path, script, "May I eat this?")
+
+    assert result["visits"]["adviser"] == 1
+    assert result["output"] == "Ask first."
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_officers_of_chatdev_talk_ten_turns_at_most_and_the_counselor_concludes(tmp_path):
+    script = {"modality_reflection": ["<INFO> page"], "language_answer": ["<INFO> Python"], "review": ["<INFO> finished"],
+              "test": ['{"passes": true, "errors": ""}'], "code": [WHOLE]}  # fmt: skip
+
+    result = run_by_script("chatdev", tmp_path, script, "Greet people.")
+
+    visits = result["visits"]
+    assert (visits["modality_answer"], visits["modality_ask"], visits["modality_reflection"]) == (10, 9, 1)
+    assert "complete" not in visits
+    assert result["output"] == WHOLE
+
+
+@pytest.mark.django_db(transaction=True)
+def test_chatdev_completes_ten_times_and_reviews_and_tests_three_times_at_most(tmp_path):
+    failing = '{"passes": false, "errors": "It stops."}'
+    script = {"modality_answer": ["<INFO> page"], "language_answer": ["<INFO> Python"], "code": [BARE],
+              "complete": [BARE] * 10, "test": [failing] * 3}  # fmt: skip
+
+    result = run_by_script("chatdev", tmp_path, script, "Greet people.")
+
+    visits = result["visits"]
+    assert [visits[node] for node in ("complete", "review", "modify", "test", "fix")] == [10, 3, 3, 3, 3]
 
 
 def test_the_judge_of_the_debate_hears_every_argument():
