@@ -31,9 +31,9 @@ def _joins(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
     looping = {node: set(cycle) for cycle in shape.cycles for node in cycle}
     for node, name in enumerate(shape.nodes):
         join, path = spec.nodes[name].join, pointer("nodes", name, "join")
-        incoming = [
-            (number, source, edge) for number, source, target, edge in shape.edges if target == node and edge.trigger
-        ]
+        if join == "settled":
+            continue
+        incoming = [(number, source, edge) for number, source, _, edge in shape.into[node] if edge.trigger]
         cycle = looping.get(node)
         if join == "first" and cycle and (node in shape.start or any(source not in cycle for _, source, _ in incoming)):
             message = f"Node {name!r} is entered from outside its cycle: there it can't join at the first."
@@ -129,14 +129,15 @@ def _cycles(shape: Shape) -> Iterator[Problem]:
     for cycle in shape.cycles:
         inside = set(cycle)
         entries = shape.entries(cycle)
-        inner = [edge for edge in shape.edges if edge[1] in inside and edge[2] in inside and edge[3].trigger]
-        exits = [edge for edge in shape.edges if edge[1] in inside and edge[2] not in inside and edge[3].trigger]
+        leading = [edge for node in cycle for edge in shape.out[node] if edge[3].trigger]
+        inner = [edge for edge in leading if edge[2] in inside]
+        exits = [edge for edge in leading if edge[2] not in inside]
         names = ", ".join(repr(shape.nodes[node]) for node in cycle[:5]) + (" …" if len(cycle) > 5 else "")
         if not exits and all(shape.sure_edge(source, edge) for _, source, _, edge in inner):
             message = f"Nothing can end the cycle of {names}."
             hint = 'Give an edge in it a condition ("when") or a bound ("max"), and draw a way out.'
             yield Problem("error", "endless_cycle", pointer("nodes", shape.nodes[cycle[0]]), message, hint)
-        always = _run_every_iteration(shape, inner, entries)
+        always = _run_every_iteration(shape, inside, entries)
         for number, source, _, edge in exits:
             if source in always and shape.sure_edge(source, edge):
                 message = f"This edge leaves the cycle of {names} in its first iteration: the loop runs once."
@@ -154,15 +155,15 @@ def _cycles(shape: Shape) -> Iterator[Problem]:
             yield Problem("warning", "deep_nesting", pointer("nodes", shape.nodes[cycle[0]]), message, hint)
 
 
-def _run_every_iteration(shape: Shape, inner: list[tuple[int, int, int, EdgeSpec]], entries: list[int]) -> set[int]:
+def _run_every_iteration(shape: Shape, inside: set[int], entries: list[int]) -> set[int]:
     """The nodes that run in each first iteration, whichever entry is taken."""
     found: set[int] | None = None
     for entry in entries:
         reached, waiting = {entry}, [entry]
         while waiting:
             node = waiting.pop()
-            for _, source, target, edge in inner:
-                if source == node and target not in reached and shape.sure_edge(source, edge):
+            for _, source, target, edge in shape.out[node]:
+                if target in inside and target not in reached and shape.sure_edge(source, edge):
                     reached.add(target)
                     waiting.append(target)
         found = reached if found is None else found & reached
@@ -181,8 +182,9 @@ def _depth(shape: Shape, cycle: list[int]) -> int:
         inside = set(members)
         kept = [
             edge
-            for _, source, target, edge in shape.edges
-            if edge.trigger and source in inside and target in inside and target not in cut
+            for node in members
+            for _, _, target, edge in shape.out[node]
+            if edge.trigger and target in inside and target not in cut
         ]
         part = Shape([shape.nodes[node] for node in members], (), (), kept)
         for inner in part.cycles:

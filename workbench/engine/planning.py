@@ -16,7 +16,7 @@ from workbench.engine.documents import content_hash
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
 from workbench.engine.nodes import NODES, Catalogue, Node, Surroundings
 from workbench.engine.scheduling import Edge, Graph
-from workbench.engine.spec import Defaults, EdgeSpec, Limits, NodeSpec, Params, TopologySpec
+from workbench.engine.spec import Defaults, EdgeSpec, Limits, NodeSpec, Params, TopologySpec, targets_of
 from workbench.engine.templating import references
 from workbench.engine.transforms import MapSpec, ReduceSpec, read_split, read_transform
 from workbench.engine.validation import nested_spec, topology_problems, with_defaults
@@ -69,23 +69,24 @@ class RunPlan(BaseModel):
         plans = {name: node.config["plan"] for name, node in self.nodes.items() if node.type == NESTED}
         return {name: RunPlan.model_validate(plan) for name, plan in plans.items()}
 
+    @cached_property
+    def _edge_specs(self) -> list[EdgeSpec]:
+        return [EdgeSpec.model_validate(edge) for edge in self.edges]
+
     def made_nodes(self) -> list[Node]:
         """The nodes, ready to run, in declared order."""
         made = []
+        targets = targets_of(self._edge_specs)
         for name, node in self.nodes.items():
             kind = NODES.get(node.type)
-            targets = dict.fromkeys(
-                edge["to"] for edge in self.edges if edge["from"] == name and edge.get("trigger", True)
-            )
-            made.append(kind(name, kind.Config.model_validate(node.config), tuple(targets)))
+            made.append(kind(name, kind.Config.model_validate(node.config), targets.get(name, ())))
         return made
 
     def graph(self) -> Graph:
         """What the scheduler works on: nodes by their place in `nodes`."""
         index = {name: position for position, name in enumerate(self.nodes)}
         edges = []
-        for data in self.edges:
-            edge = EdgeSpec.model_validate(data)
+        for edge in self._edge_specs:
             edges.append(_edge(edge, index[edge.source], index[edge.target]))
         joins = {index[name]: node.join for name, node in self.nodes.items()}
         watched = frozenset(index[name] for name in self._named_in_prompts() if name in index)
@@ -133,7 +134,7 @@ def plan_topology(
         raise InvalidDocument(problems)
     return RunPlan(
         topology=document,
-        nodes={name: _node(name, node, spec, catalogue, overrides or {}) for name, node in spec.nodes.items()},
+        nodes=_nodes(spec, catalogue, overrides or {}),
         edges=tuple(edge.model_dump(mode="json", by_alias=True, exclude_defaults=True) for edge in spec.edges),
         start=spec.start,
         end=spec.end,
@@ -143,12 +144,16 @@ def plan_topology(
     )
 
 
-def _node(
-    name: str, node: NodeSpec, spec: TopologySpec, catalogue: Catalogue, overrides: Mapping[str, Json]
-) -> NodePlan:
-    kind = NODES.get(node.type)
-    targets = dict.fromkeys(edge.target for edge in spec.edges if edge.source == name and edge.trigger)
-    around = Surroundings(name, spec.defaults, catalogue, tuple(targets))
+def _nodes(spec: TopologySpec, catalogue: Catalogue, overrides: Mapping[str, Json]) -> dict[str, NodePlan]:
+    targets = targets_of(spec.edges)
+    return {
+        name: _node(node, spec, Surroundings(name, spec.defaults, catalogue, targets.get(name, ())), overrides)
+        for name, node in spec.nodes.items()
+    }
+
+
+def _node(node: NodeSpec, spec: TopologySpec, around: Surroundings, overrides: Mapping[str, Json]) -> NodePlan:
+    kind, catalogue = NODES.get(node.type), around.catalogue
     config = kind.resolve(kind.Config.model_validate(node.config), around)
     if node.type == NESTED:
         inner = with_defaults(nested_spec(config.topology, catalogue), spec.defaults)

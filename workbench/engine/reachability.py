@@ -36,6 +36,22 @@ class Shape:
             if edge.source in self.index and edge.target in self.index
         ]
 
+    @cached_property
+    def out(self) -> list[list[tuple[int, int, int, EdgeSpec]]]:
+        """Node → its edges, as (number, source, target, edge)."""
+        found: list[list[tuple[int, int, int, EdgeSpec]]] = [[] for _ in self.nodes]
+        for edge in self.edges:
+            found[edge[1]].append(edge)
+        return found
+
+    @cached_property
+    def into(self) -> list[list[tuple[int, int, int, EdgeSpec]]]:
+        """Node → the edges that lead to it."""
+        found: list[list[tuple[int, int, int, EdgeSpec]]] = [[] for _ in self.nodes]
+        for edge in self.edges:
+            found[edge[2]].append(edge)
+        return found
+
     def sure_edge(self, source: int, edge: EdgeSpec) -> bool:
         """Whether the edge fires whenever its source succeeds."""
         drops = edge.transform is not None and edge.transform.get("on_no_match") == "drop"
@@ -75,7 +91,7 @@ class Shape:
         """The nodes at which a cycle can be entered: from outside, or by the start."""
         inside = set(cycle)
         found = {node for node in self.start if node in inside}
-        found |= {t for _, s, t, edge in self.edges if edge.trigger and t in inside and s not in inside}
+        found |= {t for node in inside for _, s, t, edge in self.into[node] if edge.trigger and s not in inside}
         return sorted(found)
 
     def reached(self, begin: Iterable[int], *, backwards: bool = False, data: bool = False) -> set[int]:

@@ -168,6 +168,17 @@ class _Came(NamedTuple):
     began: float
 
 
+class _Judged(NamedTuple):
+    """How a visit ended, and with what."""
+
+    status: Status
+    messages: tuple[MessageData, ...] = ()
+    targets: tuple[str, ...] | None = None
+    mapped: bool = False
+    reason: str = ""
+    code: str = ""
+
+
 class _Ending(NamedTuple):
     """Why a run ends."""
 
@@ -399,38 +410,50 @@ class Run:
 
     def _close(self, node: Node, visit: Visit, came: _Came) -> None:
         """A visit ended: judge its edges, write it down. A failure ends the run unless the node says to go on."""
-        what = came.what
-        if isinstance(what, LimitReached):
-            self._hit(what, node.node, visit.number)
+        if isinstance(came.what, LimitReached):
+            self._hit(came.what, node.node, visit.number)
             return
-        ended = self._judged(node, visit, what)
-        self.emitted[node.node].append(ended.messages)
-        self.shared.told.setdefault(self._names[visit.node], []).extend(message.text for message in ended.messages)
-        self._statuses[visit.node, visit.number] = ended.status
-        if ended.status == "failed" and self.plan.nodes[node.node].on_error == "fail" and self._ending is None:
-            self._ending = _Ending("failed", ended.reason, ended.code)
-        targets = None if ended.targets is None else tuple(self.compiled.ids.index(name) for name in ended.targets)
+        end = self._judged(node, visit, came.what)
+        self.emitted[node.node].append(end.messages)
+        self.shared.told.setdefault(self._names[visit.node], []).extend(message.text for message in end.messages)
+        self._statuses[visit.node, visit.number] = end.status
+        if end.status == "failed" and self.plan.nodes[node.node].on_error == "fail" and self._ending is None:
+            self._ending = _Ending("failed", end.reason, end.code)
+        targets = None if end.targets is None else tuple(self.compiled.ids.index(name) for name in end.targets)
         fired: tuple[int, ...] = ()
         try:
-            fired = self.scheduler.finish(visit, Outcome(ended.status, ended.messages, targets, ended.mapped))
+            fired = self.scheduler.finish(visit, Outcome(end.status, end.messages, targets, end.mapped))
         except EdgeFailed as error:
             self._edge_failed(error)
-        seconds = time.monotonic() - came.began
-        self.log.write(ended.model_copy(update={"fired": fired, "seconds": seconds, "at": time.time()}))
+        self.log.write(
+            VisitEnded(
+                at=time.time(),
+                path=self.path,
+                node=node.node,
+                visit=visit.number,
+                status=end.status,
+                messages=end.messages,
+                fired=fired,
+                reason=end.reason,
+                code=end.code,
+                targets=end.targets,
+                mapped=end.mapped,
+                seconds=time.monotonic() - came.began,
+            )
+        )
 
-    def _judged(self, node: Node, visit: Visit, what: Emitted | VisitEnded | WorkbenchError) -> VisitEnded:
+    def _judged(self, node: Node, visit: Visit, what: Emitted | VisitEnded | WorkbenchError) -> _Judged:
         """How the visit ended. A map some of whose units failed has failed, unless the node says to go on."""
         if isinstance(what, VisitEnded):
-            return what
-        place: dict[str, Any] = {"at": 0.0, "path": self.path, "node": node.node, "visit": visit.number}
+            return _Judged(what.status, what.messages, what.targets, what.mapped, what.reason, what.code)
         if isinstance(what, WorkbenchError):
-            return VisitEnded(**place, status="failed", reason=str(what), code=what.code)
+            return _Judged("failed", reason=str(what), code=what.code)
         mapped = visit.units is not None
         failed = sum(message.status == "failed" for message in what.messages) if mapped else 0
         if failed and self.plan.nodes[node.node].on_error == "fail":
             reason = f"{failed} of {len(what.messages)} units of node {node.node!r} failed: {what.reason}"
-            return VisitEnded(**place, status="failed", reason=reason, code=what.code or "unit_failed")
-        return VisitEnded(**place, status="succeeded", messages=what.messages, targets=what.targets, mapped=mapped)
+            return _Judged("failed", reason=reason, code=what.code or "unit_failed")
+        return _Judged("succeeded", what.messages, what.targets, mapped)
 
     def _edge_failed(self, error: EdgeFailed) -> None:
         edge = self.compiled.graph.edges[error.edge]

@@ -6,6 +6,7 @@ Formats `workbench.topology/1` and `workbench.agent/1`. Only shape is checked he
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -111,6 +112,15 @@ class TopologySpec(Spec):
     edges: tuple[EdgeSpec, ...] = ()
     workspace: dict[str, Json] | None = None
     layout: dict[str, tuple[float, float]] = {}
+
+
+def targets_of(edges: Iterable[EdgeSpec]) -> dict[str, tuple[str, ...]]:
+    """Node → the targets of its trigger edges, each once, in edge order."""
+    found: dict[str, dict[str, None]] = {}
+    for edge in edges:
+        if edge.trigger:
+            found.setdefault(edge.source, {})[edge.target] = None
+    return {source: tuple(targets) for source, targets in found.items()}
 
 
 class OutputSpec(Spec):

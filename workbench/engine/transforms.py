@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -248,9 +249,9 @@ def json_of(message: MessageData) -> Json:
 
 
 def _as_text(message: MessageData, text: str) -> MessageData:
-    return message.model_copy(update={"text": text, "data": None, "structured": False})
+    return replace(message, text=text, data=None, structured=False)
 
 
 def _as_value(message: MessageData, value: Json) -> MessageData:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return message.model_copy(update={"text": text, "data": value, "structured": True})
+    return replace(message, text=text, data=value, structured=True)

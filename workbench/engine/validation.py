@@ -21,7 +21,7 @@ from workbench.engine.plugins import nearest
 from workbench.engine.prompt_rules import prompt_problems
 from workbench.engine.providers import model_has_price
 from workbench.engine.reachability import Shape
-from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, Defaults, NodeSpec, TopologySpec
+from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, Defaults, NodeSpec, TopologySpec, targets_of
 from workbench.engine.transforms import map_problems, transform_problems
 
 LATER_TYPES = ("human", "python", "tool")
@@ -208,8 +208,9 @@ def topology_problems(spec: TopologySpec, catalogue: Catalogue, *, around: tuple
         return [Problem("error", "too_many_nodes", "/nodes", message)]
     problems = [*_ids(spec), *_edges(spec), *_later(spec), *_nested(spec, catalogue, around)]
     parsed: dict[str, ParsedNode] = {}
+    targets = targets_of(spec.edges)
     for name, node in spec.nodes.items():
-        problems += _node(name, node, spec, catalogue, parsed)
+        problems += _node(name, node, spec, catalogue, targets.get(name, ()), parsed)
     choosers = frozenset(name for name, node in spec.nodes.items() if node.type in CHOOSERS)
     shape = Shape(tuple(spec.nodes), spec.start, spec.end, spec.edges, choosers)
     problems += graph_problems(shape, spec)
@@ -326,7 +327,12 @@ def _later(spec: TopologySpec) -> Iterator[Problem]:
 
 
 def _node(
-    name: str, node: NodeSpec, spec: TopologySpec, catalogue: Catalogue, parsed: dict[str, ParsedNode]
+    name: str,
+    node: NodeSpec,
+    spec: TopologySpec,
+    catalogue: Catalogue,
+    targets: tuple[str, ...],
+    parsed: dict[str, ParsedNode],
 ) -> Iterator[Problem]:
     path = pointer("nodes", name)
     if node.type in LATER_TYPES:
@@ -363,8 +369,7 @@ def _node(
                 problem = problem._replace(message=message, hint=_listed(known))
             yield problem._replace(path=path + problem.path)
         return
-    targets = dict.fromkeys(edge.target for edge in spec.edges if edge.source == name and edge.trigger)
-    around = Surroundings(name, spec.defaults, catalogue, tuple(targets))
+    around = Surroundings(name, spec.defaults, catalogue, targets)
     problems = list(kind.problems(checked, around))
     yield from (problem._replace(path=path + problem.path) for problem in problems)
     if not has_errors(problems):

@@ -39,7 +39,7 @@ class LoopTimer(Node):
             text = self.config.message
             return Emitted((self.message(text if text is not None else f"{self.config.seconds:g} seconds are over."),))
         if self.config.forward and inbox:
-            return Emitted((inbox[-1].model_copy(update={"source": self.node}),))
+            return Emitted((inbox[-1].by(self.node),))
         return Emitted(())
 
     def recall(self, state: dict[str, Any], ended: VisitEnded, calls: Sequence[Any]) -> None:

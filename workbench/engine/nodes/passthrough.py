@@ -24,5 +24,5 @@ class Passthrough(Node):
 
     def wire(self, inbox: Sequence[MessageData], state: dict[str, Any]) -> Emitted:
         taken = inbox if self.config.all else inbox[-1:]
-        forwarded = tuple(message.model_copy(update={"source": self.node}) for message in taken)
+        forwarded = tuple(message.by(self.node) for message in taken)
         return Emitted(forwarded or (self.message(""),))

@@ -77,7 +77,7 @@ class Router(Node):
 
     def _emit(self, inbox: Sequence[MessageData], chosen: Sequence[str]) -> Emitted:
         targets = tuple(target for target in self.targets if target in chosen)
-        last = inbox[-1].model_copy(update={"source": self.node}) if inbox else self.message("")
+        last = inbox[-1].by(self.node) if inbox else self.message("")
         return Emitted((last,), targets)
 
     def _unclear(self, inbox: Sequence[MessageData], why: str) -> Emitted:

@@ -36,7 +36,7 @@ class Topology(Node):
         if result.status != "succeeded":
             reason = result.reason or "it gave no output."
             raise NodeFailed(f"The topology in node {self.node!r} ended as {result.status}: {reason}", code=result.code)
-        return Emitted(tuple(message.model_copy(update={"source": self.node}) for message in result.messages))
+        return Emitted(tuple(message.by(self.node) for message in result.messages))
 
     @classmethod
     def prompts(cls, config: Any) -> Mapping[str, str]:

@@ -75,7 +75,7 @@ class Vote(Node):
         return list(inbox)
 
     def _emit(self, chosen: MessageData) -> Emitted:
-        return Emitted((chosen.model_copy(update={"source": self.node}),))
+        return Emitted((chosen.by(self.node),))
 
     def _majority(self, answers: list[MessageData]) -> MessageData:
         texts = [normalised(answer.text) if self.config.normalise else answer.text for answer in answers]
