@@ -1,4 +1,4 @@
-"""Pages of agents in a real browser: clean in both themes and at 360 px."""
+"""Pages of agents and models in a real browser: clean in both themes and at 360 px."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from tests.fake_models import FakeModels
 from workbench.catalog.services import agent_save, starters_load
+from workbench.topologies.services import topology_save
 
 pytestmark = pytest.mark.browser
 
@@ -69,3 +71,28 @@ def test_the_list_narrows_while_one_types(filled, page):
     page.get_by_label("Search").fill("translation faults")
 
     expect(page.locator(".agent-card")).to_have_count(1)
+
+
+def test_the_page_of_models_fills_itself_and_is_well_made(filled, page, well_made, monkeypatch):
+    with FakeModels(models=("qwen3:4b", "llama3.1:latest")) as ollama:
+        monkeypatch.setenv("OLLAMA_URL", ollama.url)
+        ollama.models["qwen3:4b"]["model_info"] = {"qwen3.context_length": 40960}
+        ollama.models["nomic-embed-text:latest"] = {"capabilities": ["embedding"]}
+        save("here", "ollama/qwen3:4b")
+        save("lacking", "ollama/" + "long" * 20 + ":1b")
+
+        page.goto(filled + reverse("model_list"))
+        page.get_by_role("row", name="ollama/nomic-embed-text:latest").wait_for()
+        page.get_by_text("ollama pull").wait_for()
+        page.wait_for_load_state("networkidle")
+        well_made(page)
+
+        ollama.models["new:1b"] = {}
+        page.get_by_role("link", name="Ask them again").click()
+        page.get_by_role("row", name="ollama/new:1b").wait_for()
+
+
+def save(name, model):
+    node = {"type": "agent", "prompt": "Hi.", "model": model}
+    document = {"format": "workbench.topology/1", "name": name, "start": ["a"], "end": ["a"], "nodes": {"a": node}}
+    topology_save(name, json.dumps(document | {"edges": []}), "For the test", "test")

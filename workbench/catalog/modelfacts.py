@@ -8,10 +8,13 @@ import time
 from decimal import Decimal
 from typing import NamedTuple
 
+from django.conf import settings
+
 from workbench.catalog.probing import Probed
 from workbench.engine.errors import WorkbenchError
 from workbench.engine.pricing import call_cost
 from workbench.engine.providers import PROVIDERS, ModelInfo, Provider, Usage
+from workbench.engine.throttle import Rate, rate_of
 
 WORDS = {"completion": "chat", "embedding": "embeddings", "insert": "fill in"}
 SAMPLE = 1000
@@ -51,7 +54,7 @@ class ModelFacts(NamedTuple):
         size = self.info.size_bytes
         if size is None:
             return ""
-        return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:,.0f} MB"
+        return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.3g} MB"
 
 
 class ProviderFacts(NamedTuple):
@@ -61,6 +64,7 @@ class ProviderFacts(NamedTuple):
     summary: str
     probed: Probed
     models: list[ModelFacts]
+    rate: Rate | None
 
     @property
     def ok(self) -> bool:
@@ -73,8 +77,8 @@ def provider_facts(probed: Probed) -> ProviderFacts:
     models = probed.result.models
     provider = _made(kind)
     facts = [ModelFacts(f"{probed.provider}/{info.name}", info, price_of(provider, probed, info)) for info in models]
-    summary = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
-    return ProviderFacts(probed.provider, summary, probed, facts)
+    summary = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ").replace("`", "")
+    return ProviderFacts(probed.provider, summary, probed, facts, rate_of(probed.provider, settings.PROVIDER_LIMITS))
 
 
 def _made(kind: type[Provider]) -> Provider | None:

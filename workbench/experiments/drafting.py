@@ -9,17 +9,21 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from workbench.catalog.probing import providers_known, providers_probed
 from workbench.datasets.models import Instance
 from workbench.engine.errors import InvalidDocument, PluginError, Problem, WorkbenchError
 from workbench.engine.evaluation import EVALUATORS
 from workbench.engine.planning import RunPlan, plan_topology
 from workbench.engine.validation import check_topology
+from workbench.experiments import fitness
 from workbench.experiments.models import Configuration, Experiment
 from workbench.experiments.spec import shape_problems
 from workbench.topologies.library import Library
 from workbench.topologies.selectors import stored_topology
 
 MOST_RUNS = 100_000
+FRESH_S, REMEMBERED_S = 30.0, 600.0
+"""How old a provider's answer may be for a start, and for a page."""
 
 
 class Planned(NamedTuple):
@@ -33,10 +37,13 @@ class Planned(NamedTuple):
 
 
 class Draft:
-    """An experiment, looked at before its start. Everything is worked out once, when asked for."""
+    """An experiment, looked at before its start. Everything is worked out once, when asked for.
 
-    def __init__(self, experiment: Experiment) -> None:
-        self.experiment = experiment
+    Of models it knows what their providers said lately; with `patience` it asks them, for so many seconds at most.
+    """
+
+    def __init__(self, experiment: Experiment, *, patience: float | None = None) -> None:
+        self.experiment, self._patience = experiment, patience
 
     @cached_property
     def configurations(self) -> list[Planned]:
@@ -64,7 +71,20 @@ class Draft:
         """Everything that is wrong, errors first."""
         found = [problem for planned in self.configurations for problem in planned.problems]
         found += self._size_problems() + self._instance_problems() + evaluator_problems(self.experiment.evaluators)
+        found += self.model_problems()
         return sorted(found, key=lambda problem: problem.severity)
+
+    def model_problems(self) -> list[Problem]:
+        """What the models can't do, as far as is known now."""
+        planned = [
+            fitness.Planned(it.configuration.label, f"/configurations/{it.configuration.position}", it.plan)
+            for it in self.configurations
+            if it.plan is not None
+        ]
+        names = {model.partition("/")[0] for model in fitness.models_asked(planned)}
+        if self._patience is None:
+            return fitness.fitness_problems(planned, providers_known(names, max_age=REMEMBERED_S))
+        return fitness.fitness_problems(planned, providers_probed(names, max_age=FRESH_S, patience=self._patience))
 
     def _size_problems(self) -> list[Problem]:
         if not self.configurations:

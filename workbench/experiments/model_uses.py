@@ -6,12 +6,12 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from workbench.catalog.probing import Probed, providers_known, providers_probed
-from workbench.catalog.services import DatabaseCatalogue
 from workbench.engine.errors import WorkbenchError
 from workbench.engine.planning import plan_topology
 from workbench.engine.validation import check_topology
 from workbench.experiments.models import Configuration
-from workbench.experiments.probing import how_to_get
+from workbench.experiments.probing import how_to_get, pull_command
+from workbench.topologies.library import Library
 from workbench.topologies.models import Topology
 from workbench.topologies.store import store
 
@@ -31,6 +31,7 @@ class Use(NamedTuple):
     model: str
     state: str
     remedy: str
+    command: str
     topologies: list[str]
     experiments: list[Experimented]
 
@@ -48,20 +49,21 @@ def model_uses(*, ask: bool = True) -> list[Use]:
 def use_of(model: str, probed: dict[str, Probed], topologies: list[str], experiments: list[Experimented]) -> Use:
     provider, _, name = model.partition("/")
     answer = probed.get(provider)
+    state, remedy, command = "here", "", ""
     if answer is None or not answer.result.ok:
-        return Use(model, "away", answer.result.message if answer else "", topologies, experiments)
-    if answer.model(name) is not None:
-        return Use(model, "here", "", topologies, experiments)
-    if not answer.result.models:
-        return Use(model, "unknown", "Its provider does not say which models it has.", topologies, experiments)
-    return Use(model, "missing", how_to_get(model).strip(), topologies, experiments)
+        state = "away"
+    elif not answer.result.models:
+        state, remedy = "unknown", "Its provider does not say which models it has."
+    elif answer.model(name) is None:
+        state, command = "missing", pull_command(model)
+    return Use(model, state, remedy, command, topologies, experiments)
 
 
 def models_of_topologies() -> dict[str, list[str]]:
     """Model → the topologies that name it, also through their agents. One that can't be planned as it is names none."""
     found: dict[str, list[str]] = defaultdict(list)
     rows = list(Topology.objects.filter(deleted_at=None))
-    catalogue = DatabaseCatalogue()
+    catalogue = Library()
     for row, text in zip(rows, store().texts([row.blob for row in rows]) if rows else [], strict=True):
         try:
             spec = check_topology(text, catalogue).spec
@@ -92,7 +94,7 @@ def doctor() -> list[tuple[str, str, str]]:
     except (DatabaseError, WorkbenchError):  # no tables, no topologies: other lines say so
         return []
     return [
-        (f"model {use.model}", "note", f"{users(use)} ask for it, and it is not here. {use.remedy}".strip())
+        (f"model {use.model}", "note", f"{users(use)} ask for it, and it is not here.{how_to_get(use.model)}")
         for use in missing
     ]
 

@@ -36,8 +36,14 @@ def model_answer(model: str, probed: Probed) -> Answer:
 
 def how_to_get(model: str) -> str:
     """What to do for a model that is not there, where the workbench knows."""
+    command = pull_command(model)
+    return f" Get it with `{command}`." if command else ""
+
+
+def pull_command(model: str) -> str:
+    """The line for a terminal that gets a model; empty where none does."""
     provider, _, name = model.partition("/")
-    return f" Get it with `ollama pull {name}`." if provider == "ollama" else ""
+    return f"ollama pull {name}" if provider == "ollama" else ""
 
 
 class EvaluatorNote(NamedTuple):

@@ -12,6 +12,8 @@ from workbench.experiments.drafting import Draft, Planned
 from workbench.experiments.models import Experiment, Plan, Run
 
 BATCH = 1000
+PATIENCE_S = 5.0
+"""So long may the providers take to say what their models can do."""
 
 
 class AlreadyStarted(WorkbenchError):
@@ -25,7 +27,7 @@ def experiment_start(experiment: Experiment) -> int:
 
     Raises `InvalidDocument` with everything that stands in the way, `QueueAway`, or `AlreadyStarted`.
     """
-    draft = Draft(experiment)
+    draft = Draft(experiment, patience=PATIENCE_S)
     if has_errors(draft.problems):
         raise InvalidDocument(draft.problems)
     tickets.queue_check()

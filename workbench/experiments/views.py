@@ -157,9 +157,12 @@ def runs_context(request: HttpRequest, experiment: Experiment) -> dict[str, Any]
 def experiment_providers(request: HttpRequest, pk: int) -> HttpResponse:
     """Whether the models of a draft answer, asked of their providers just now; a fragment of its page."""
     experiment = get_object_or_404(Experiment, pk=pk)
-    plans = [planned.plan for planned in Draft(experiment).configurations if planned.plan is not None]
-    models = sorted(set().union(*(plan.models() for plan in plans)))
-    return render(request, "experiments/_providers.html", {"answers": probing.models_probe(models)})
+    draft = Draft(experiment)
+    shown = set(draft.problems)  # what the page knew when it was made
+    plans = [planned.plan for planned in draft.configurations if planned.plan is not None]
+    answers = probing.models_probe(sorted(set().union(*(plan.models() for plan in plans))))
+    news = [problem for problem in draft.model_problems() if problem not in shown]
+    return render(request, "experiments/_providers.html", {"answers": answers, "problems": news})
 
 
 @require_GET

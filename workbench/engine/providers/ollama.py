@@ -274,14 +274,16 @@ def _info(name: str, tag: Body, shown: Body) -> ModelInfo:
     details = shown.get("model_info") or {}
     context = next((value for key, value in details.items() if key.endswith(".context_length")), None)
     capabilities = shown.get("capabilities")
-    chats = capabilities is None or "completion" in capabilities
+    note = "" if capabilities is None or "completion" in capabilities else "It makes embeddings and can't chat."
+    if capabilities is None:
+        note = "Its server does not say what it can do."
     return ModelInfo(
         name=name,
         context=context if isinstance(context, int) else None,
         capabilities=None if capabilities is None else tuple(str(item) for item in capabilities),
         digest=tag.get("digest"),
         size_bytes=tag.get("size"),
-        note="" if chats else "It makes embeddings and can't chat.",
+        note=note,
     )
 
 
