@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from workbench.engine.conditions import read_condition
 from workbench.engine.documents import content_hash
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
-from workbench.engine.nodes import NODES, Catalogue, Node, Surroundings
+from workbench.engine.nodes import NODES, Catalogue, Node, Surroundings, surroundings_of
 from workbench.engine.scheduling import Edge, Graph
 from workbench.engine.spec import Defaults, EdgeSpec, Limits, NodeSpec, Params, TopologySpec, targets_of
 from workbench.engine.templating import references
@@ -145,11 +145,8 @@ def plan_topology(
 
 
 def _nodes(spec: TopologySpec, catalogue: Catalogue, overrides: Mapping[str, Json]) -> dict[str, NodePlan]:
-    targets = targets_of(spec.edges)
-    return {
-        name: _node(node, spec, Surroundings(name, spec.defaults, catalogue, targets.get(name, ())), overrides)
-        for name, node in spec.nodes.items()
-    }
+    around = surroundings_of(spec, catalogue)
+    return {name: _node(node, spec, around[name], overrides) for name, node in spec.nodes.items()}
 
 
 def _node(node: NodeSpec, spec: TopologySpec, around: Surroundings, overrides: Mapping[str, Json]) -> NodePlan:

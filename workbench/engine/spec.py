@@ -6,7 +6,7 @@ Formats `workbench.topology/1` and `workbench.agent/1`. Only shape is checked he
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -121,6 +121,15 @@ def targets_of(edges: Iterable[EdgeSpec]) -> dict[str, tuple[str, ...]]:
         if edge.trigger:
             found.setdefault(edge.source, {})[edge.target] = None
     return {source: tuple(targets) for source, targets in found.items()}
+
+
+def sources_of(nodes: Mapping[str, NodeSpec], edges: Iterable[EdgeSpec]) -> dict[str, dict[str, NodeSpec]]:
+    """Node → the other nodes whose messages may come to it, in edge order."""
+    sources: dict[str, dict[str, NodeSpec]] = {}
+    for edge in edges:
+        if edge.carry and edge.source != edge.target and edge.source in nodes:
+            sources.setdefault(edge.target, {})[edge.source] = nodes[edge.source]
+    return sources
 
 
 class OutputSpec(Spec):

@@ -16,16 +16,16 @@ from workbench.engine.conditions import condition_problems
 from workbench.engine.documents import pointer, read_json
 from workbench.engine.errors import InvalidDocument, PluginError, Problem, has_errors
 from workbench.engine.graph_rules import graph_problems
-from workbench.engine.nodes import NODES, Catalogue, Node, NodeConfig, Surroundings
+from workbench.engine.nodes import NODES, Catalogue, Node, NodeConfig, Surroundings, surroundings_of
 from workbench.engine.plugins import nearest
 from workbench.engine.prompt_rules import prompt_problems
 from workbench.engine.providers import model_has_price
 from workbench.engine.reachability import Shape
-from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, Defaults, NodeSpec, TopologySpec, targets_of
+from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, Defaults, NodeSpec, TopologySpec
 from workbench.engine.transforms import map_problems, transform_problems
 
 LATER_TYPES = ("human", "python", "tool")
-LATER_NODE_FIELDS = ("memory", "reflect", "clarify")
+LATER_NODE_FIELDS: tuple[str, ...] = ()
 CHOOSERS = ("router", "loop_counter", "loop_timer")
 DEEPEST_NESTING = 10
 MAX_NODES = 10_000
@@ -208,9 +208,9 @@ def topology_problems(spec: TopologySpec, catalogue: Catalogue, *, around: tuple
         return [Problem("error", "too_many_nodes", "/nodes", message)]
     problems = [*_ids(spec), *_edges(spec), *_later(spec), *_nested(spec, catalogue, around)]
     parsed: dict[str, ParsedNode] = {}
-    targets = targets_of(spec.edges)
+    surroundings = surroundings_of(spec, catalogue)
     for name, node in spec.nodes.items():
-        problems += _node(name, node, spec, catalogue, targets.get(name, ()), parsed)
+        problems += _node(node, surroundings[name], parsed)
     choosers = frozenset(name for name, node in spec.nodes.items() if node.type in CHOOSERS)
     shape = Shape(tuple(spec.nodes), spec.start, spec.end, spec.edges, choosers)
     problems += graph_problems(shape, spec)
@@ -326,14 +326,8 @@ def _later(spec: TopologySpec) -> Iterator[Problem]:
         yield Problem("error", "not_yet_supported", "/workspace", '"workspace" is not yet supported.', hint)
 
 
-def _node(
-    name: str,
-    node: NodeSpec,
-    spec: TopologySpec,
-    catalogue: Catalogue,
-    targets: tuple[str, ...],
-    parsed: dict[str, ParsedNode],
-) -> Iterator[Problem]:
+def _node(node: NodeSpec, around: Surroundings, parsed: dict[str, ParsedNode]) -> Iterator[Problem]:
+    name = around.node
     path = pointer("nodes", name)
     if node.type in LATER_TYPES:
         message = f"The node type {node.type!r} is not yet supported."
@@ -369,7 +363,6 @@ def _node(
                 problem = problem._replace(message=message, hint=_listed(known))
             yield problem._replace(path=path + problem.path)
         return
-    around = Surroundings(name, spec.defaults, catalogue, targets)
     problems = list(kind.problems(checked, around))
     yield from (problem._replace(path=path + problem.path) for problem in problems)
     if not has_errors(problems):

@@ -15,7 +15,7 @@ from workbench.engine.context import Context
 from workbench.engine.errors import Problem
 from workbench.engine.events import MessageData, VisitEnded
 from workbench.engine.plugins import Plugins
-from workbench.engine.spec import AgentSpec, Defaults, Spec
+from workbench.engine.spec import AgentSpec, Defaults, NodeSpec, Spec, TopologySpec, sources_of, targets_of
 
 Json = Any
 
@@ -52,6 +52,17 @@ class Surroundings(NamedTuple):
     catalogue: Catalogue
     targets: tuple[str, ...]
     """The targets of its trigger edges, each once, in edge order."""
+    sources: Mapping[str, NodeSpec] = {}
+    """The nodes whose messages may come to it, in edge order."""
+
+
+def surroundings_of(spec: TopologySpec, catalogue: Catalogue) -> dict[str, Surroundings]:
+    """What each node may know of its topology."""
+    targets, sources = targets_of(spec.edges), sources_of(spec.nodes, spec.edges)
+    return {
+        name: Surroundings(name, spec.defaults, catalogue, targets.get(name, ()), sources.get(name, {}))
+        for name in spec.nodes
+    }
 
 
 class Node(ABC):

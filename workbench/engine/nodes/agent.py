@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -9,11 +8,29 @@ from pydantic import Field
 
 from workbench.engine.context import Context
 from workbench.engine.errors import LimitReached, NodeFailed, PluginError, Problem
-from workbench.engine.events import MessageData
+from workbench.engine.events import MessageData, VisitEnded
 from workbench.engine.nodes import Emitted, Node, Surroundings
+from workbench.engine.nodes._dialogue import (
+    CRITICISE,
+    IMPROVE,
+    MAY_ASK,
+    NO_MORE,
+    Clarify,
+    Memory,
+    Reflect,
+    as_answer,
+    clarify_problems,
+    clarify_resolved,
+    clarify_schema,
+    recall_turn,
+    remember,
+    remembered,
+    told,
+)
 from workbench.engine.nodes._models import (
     RoleConfig,
     agent_of,
+    ask_for_json,
     asked_params,
     opening,
     parsed,
@@ -31,12 +48,20 @@ class AgentConfig(RoleConfig):
     tools: tuple[str, ...] | None = Field(None, description="What it may do; left out, what its agent allows.")
     max_steps: int = Field(20, ge=1, le=1000, description="Model calls in one visit at most, tool calls between them.")
     output: Literal["text"] | OutputSpec | None = Field(None, description="Text, or JSON of a given schema.")
+    memory: Memory | None = Field(None, description="What it remembers of its earlier visits.")
+    reflect: Reflect | None = Field(
+        None, description="Criticise its answer and give a better one, a bounded number of times."
+    )
+    clarify: Clarify | None = Field(
+        None, description="Before answering it may ask the agent whose message it read last."
+    )
 
 
 class Agent(Node):
     """A model in a role: it reads its prompt, may use the tools it is allowed, and answers in text or JSON.
 
-    An answer that does not fit its JSON Schema is sent back to be mended, a bounded number of times.
+    An answer that does not fit its JSON Schema is sent back to be mended, a bounded number of times. Before it answers
+    it may ask its predecessor (`clarify`); after that it may criticise and better its answer (`reflect`).
     """
 
     Config = AgentConfig
@@ -44,8 +69,30 @@ class Agent(Node):
     async def run(self, inbox: Sequence[MessageData], context: Context) -> Emitted:
         config = self.config
         messages = opening(context, config)
-        schema = config.output.json_schema if isinstance(config.output, OutputSpec) else None
-        repairs = config.output.repairs if isinstance(config.output, OutputSpec) else 0
+        prompt = messages[-1].content
+        messages[-1:-1] = remembered(config.memory, context.state)
+        answer = await self._clarified(messages, inbox, context) or await self._answered(messages, context)
+        for _ in range(config.reflect.rounds if config.reflect else 0):
+            answer = await self._reflected(messages, answer, context)
+        if config.memory is not None and context.unit is None:
+            remember(context.state, prompt, answer.text)
+        return Emitted((answer,))
+
+    def recall(self, state: dict[str, Any], ended: VisitEnded, calls: Sequence[Any]) -> None:
+        if self.config.memory is not None:
+            recall_turn(state, ended, calls)
+
+    @property
+    def _schema(self) -> dict[str, Any] | None:
+        return self.config.output.json_schema if isinstance(self.config.output, OutputSpec) else None
+
+    @property
+    def _repairs(self) -> int:
+        return self.config.output.repairs if isinstance(self.config.output, OutputSpec) else 2
+
+    async def _answered(self, messages: list[ChatMessage], context: Context) -> MessageData:
+        """Ask, and do what the model wants done, until it answers."""
+        config, schema, repairs = self.config, self._schema, self._repairs
         tools = [TOOLS.get(name).schema(name) for name in config.tools]
         unknown = 0
         for _ in range(config.max_steps):
@@ -58,11 +105,10 @@ class Agent(Node):
                     raise NodeFailed(f"Node {self.node!r} kept calling tools that do not exist.", code="unknown_tool")
                 continue
             if schema is None:
-                return Emitted((self.message(self._text(reply)),))
+                return self.message(self._text(reply))
             data, fault = parsed(reply.content, schema)
             if not fault:
-                text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-                return Emitted((self.message(text, data, structured=True),))
+                return self.message(as_answer(data), data, structured=True)
             if repairs == 0:
                 self._text(reply)
                 raise NodeFailed(
@@ -77,6 +123,60 @@ class Agent(Node):
         raise LimitReached(
             "max_steps", f"Node {self.node!r} did not answer within its {config.max_steps} steps (max_steps)."
         )
+
+    async def _clarified(
+        self, messages: list[ChatMessage], inbox: Sequence[MessageData], context: Context
+    ) -> MessageData | None:
+        """The answer, if one came before the questions were used up; what was asked and told is added to the messages."""
+        config = self.config
+        given = inbox[-1] if inbox else None
+        role = (config.clarify.roles or {}).get(given.source) if config.clarify and given else None
+        if role is None or given is None:
+            return None
+        schema = clarify_schema(self._schema)
+        messages[-1] = ChatMessage(role="user", content=messages[-1].content + MAY_ASK)
+        for _ in range(config.clarify.max):
+            said, reply = await ask_for_json(
+                context, config.model, messages, config.params, schema, repairs=self._repairs
+            )
+            if "answer" in said:
+                answer = said["answer"]
+                return self.message(
+                    as_answer(answer), *((answer,) if self._schema else ()), structured=bool(self._schema)
+                )
+            answered = await told(role, given, said["question"], context)
+            messages += [
+                ChatMessage(role="assistant", content=reply.content),
+                ChatMessage(role="user", content=f"{given.source} answers:\n\n{answered}"),
+            ]
+        messages[-1] = ChatMessage(role="user", content=messages[-1].content + NO_MORE)
+        return None
+
+    async def _reflected(self, messages: list[ChatMessage], answer: MessageData, context: Context) -> MessageData:
+        """The answer bettered by the model's own criticism; where nothing usable comes of that, the answer as it was."""
+        config = self.config
+        asked = context.render(config.reflect.prompt) if config.reflect.prompt else CRITICISE
+        talk = [
+            *messages,
+            ChatMessage(role="assistant", content=answer.text),
+            ChatMessage(role="user", content=asked),
+        ]
+        criticism = await context.ask(config.model, talk, params=asked_params(config.params))
+        talk += [
+            ChatMessage(role="assistant", content=criticism.content),
+            ChatMessage(role="user", content=IMPROVE),
+        ]
+        try:
+            if self._schema is None:
+                reply = await context.ask(config.model, talk, params=asked_params(config.params))
+                return self.message(self._text(reply))
+            data, _ = await ask_for_json(
+                context, config.model, talk, config.params, self._schema, repairs=self._repairs
+            )
+            return self.message(as_answer(data), data, structured=True)
+        except NodeFailed as error:
+            await context.note(f"The answer before reflection stands: {error}", "reflection_unused")
+            return answer
 
     def _text(self, reply: ModelReply) -> str:
         if reply.content.strip():
@@ -122,6 +222,7 @@ class Agent(Node):
         tools = config.tools if config.tools is not None else (agent.tools if agent else ())
         model = config.model or (agent.model if agent else None) or around.defaults.model or ""
         yield from _json_with_tools(model, bool(tools), isinstance(output, OutputSpec), around)
+        yield from clarify_problems(config.clarify, bool(tools), around)
 
     @classmethod
     def resolve(cls, config: Any, around: Surroundings) -> Any:
@@ -129,12 +230,16 @@ class Agent(Node):
         update = {
             "tools": config.tools if config.tools is not None else (agent.tools if agent else ()),
             "output": config.output or (agent.output if agent else "text"),
+            "clarify": clarify_resolved(config.clarify, around),
         }
         return role_resolved(config, around).model_copy(update=update)
 
     @classmethod
     def prompts(cls, config: Any) -> Mapping[str, str]:
-        return {field: text for field in ("system", "prompt") if (text := getattr(config, field))}
+        found = {field: text for field in ("system", "prompt") if (text := getattr(config, field))}
+        if config.reflect and config.reflect.prompt:
+            found["reflect/prompt"] = config.reflect.prompt
+        return found
 
 
 def _tool_problems(tools: Sequence[str]) -> Iterator[Problem]:
