@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice, product
 from typing import Any, NamedTuple
-
-from jsonschema import Draft202012Validator
 
 from workbench.engine.errors import WorkbenchError
 from workbench.engine.events import MessageData
 from workbench.engine.samples import ABSENT, Path, regex_samples, schema_samples, text_places, with_field
+from workbench.engine.schemas import schema_fits
 
 Json = Any
 MAX_WISHES = 16
@@ -141,7 +141,7 @@ def _texts(wish: Wish) -> Iterator[str]:
 def json_candidates(schema: Mapping[str, Json], wishes: Sequence[Wish], node: str) -> list[MessageData]:
     """Answers that fit the schema: its own varieties, and those that a wish makes of them."""
     plain = schema_samples(schema)
-    fits = Draft202012Validator(dict(schema)).is_valid
+    fits = partial(schema_fits, schema)
     found: dict[str, Json] = {}
     for value in (*(made for wish in wishes for made in _granted(wish, plain)), *plain):
         if len(found) < MAX_CANDIDATES and (key := json.dumps(value, ensure_ascii=False)) not in found and fits(value):

@@ -8,14 +8,14 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
 from workbench.engine.conditions import compile_regex
 from workbench.engine.errors import ConditionError
+from workbench.engine.schemas import schema_fits
 
 Json = Any
 Path = tuple[str, ...]
@@ -94,7 +94,7 @@ def _in_class(char: str, operation: str, argument: Any) -> bool:
 
 def schema_samples(schema: Mapping[str, Json]) -> list[Json]:
     """Values that fit the schema: one of each kind that its enums, booleans and alternatives tell apart."""
-    fits = Draft202012Validator(dict(schema)).is_valid
+    fits = partial(schema_fits, schema)
     samples: list[Json] = []
     for value in islice(_values(schema, schema, 0), MAX_SAMPLES * 4):
         if len(samples) < MAX_SAMPLES and not any(_same(value, other) for other in samples) and fits(value):

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
 from pydantic import Field
 
 from workbench.engine.context import Context
@@ -16,6 +14,7 @@ from workbench.engine.errors import NodeFailed, Problem
 from workbench.engine.nodes import NodeConfig, Surroundings
 from workbench.engine.plugins import nearest
 from workbench.engine.providers import PROVIDERS, ChatMessage, ModelReply
+from workbench.engine.schemas import schema_fault
 from workbench.engine.spec import AgentSpec, ModelName, Params, Text
 
 Json = Any
@@ -145,11 +144,8 @@ def parsed(text: str, schema: dict[str, Json]) -> tuple[Json, str]:
         data, found = text.strip(), True  # a bare word is the JSON string that a small model meant
     if not found:
         return None, "it is empty." if not text.strip() else "it is not JSON."
-    fault = best_match(Draft202012Validator(schema).iter_errors(data))
-    if fault is None:
-        return data, ""
-    where = "".join(f"/{part}" for part in fault.absolute_path)
-    return None, f"{where + ': ' if where else ''}{fault.message[:300]}."
+    fault = schema_fault(schema, data)
+    return (None, fault) if fault else (data, "")
 
 
 def _no_constant(name: str) -> Json:
