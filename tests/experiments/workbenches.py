@@ -24,21 +24,23 @@ PATIENCE_S = 60
 class Workbench:
     """A home with tables; workers are started and ended by the test."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, **environ: str) -> None:
+        """`environ` may name servers of the test's own."""
         self.home = home
         self.scripts = home / "scripts"
         self.scripts.mkdir(parents=True, exist_ok=True)
         self.environ = {
             **os.environ,
             "WORKBENCH_HOME": str(home),
-            "DATABASE_URL": databases.database_url(home),
-            "REDIS_URL": databases.queue_take(str(home)),
+            "DATABASE_URL": environ.pop("DATABASE_URL", None) or databases.database_url(home),
+            "REDIS_URL": environ.pop("REDIS_URL", None) or databases.queue_take(str(home)),
             "WORKBENCH_SCRIPTS": str(self.scripts),
             "DJANGO_SETTINGS_MODULE": "workbench.settings",
             "WORKBENCH_RUN_STALE_S": "2",
             "WORKBENCH_RUN_ORPHAN_S": "2",
             "WORKBENCH_RUN_PROCESSES": "1",
             "PYTHONWARNINGS": "default",
+            **environ,
         }
         self.workers: list[subprocess.Popen] = []
 
@@ -106,9 +108,13 @@ SCRIPTS = {"quick": 0, "slow": 0.4, "slower": 1.5, "endless": 60}
 
 
 def make_template(home: Path) -> None:
-    """A home with tables, a data set of twenty instances, and the topologies: made once, copied for each test."""
+    """A home that is copied for each test, because making it takes seconds."""
     databases.database_make(home)
-    bench = Workbench(home)
+    fill(Workbench(home))
+
+
+def fill(bench: Workbench) -> None:
+    """Tables, a data set of twenty instances, and the topologies."""
     for name, latency in SCRIPTS.items():
         (bench.scripts / f"{name}.json").write_text(json.dumps({"default": "done", "latency_s": latency}))
     lines = "\n".join(
@@ -140,13 +146,13 @@ def chain(name: str, model: str, length: int = 5) -> dict:
 
 
 @contextmanager
-def running_workbench(home: Path, template: Path):
-    """A copy of the template with a broker; whatever was started is ended."""
+def running_workbench(home: Path, template: Path, **environ: str):
+    """A copy of the template with a broker, unless `environ` names another; whatever was started is ended."""
     shutil.copytree(template, home)
     databases.database_make(home, template)
-    bench = Workbench(home)
+    bench = Workbench(home, **environ)
     try:
-        with nullcontext() if databases.REDIS else embedded_broker(home):
+        with nullcontext() if bench.environ["REDIS_URL"] else embedded_broker(home):
             yield bench
     finally:
         bench.end()
