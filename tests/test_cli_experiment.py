@@ -38,7 +38,8 @@ def experiment_run(bench, document, *options) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("change", "place", "sentence"),
     [
-        ({"dataset": "unheard-of"}, None, "There is no data set 'unheard-of'"),
+        ({"dataset": "unheard-of"}, "/dataset", "There is no data set 'unheard-of'"),
+        ({"dataset": "twenty@7"}, "/dataset", "twenty has no version '7'"),
         ({"instances": ["i000", "zzz"]}, "/instances", "has no instance 'zzz'"),
         ({"configurations": [{"topology": "quik"}]}, "/configurations/0/topology", "quik"),
         ({"configurations": [{"topology": "quick", "modle": 1}]}, "/configurations/0/modle", "configurations 1 modle"),
@@ -51,12 +52,9 @@ def test_what_is_wrong_is_said_and_nothing_is_left_behind(bench, change, place, 
 
     report = json.loads(out)
     assert err == ""
-    if place is None:
-        assert (code, report["status"]) == (2, "failed")
-        assert sentence in report["reason"]
-    else:
-        assert (code, report["status"]) == (1, "invalid")
-        assert any(it["path"] == place and sentence in it["message"] for it in report["problems"]), report
+    assert (code, report["status"]) == (1, "invalid")
+    (problem,) = report["problems"]
+    assert (problem["path"], sentence in problem["message"]) == (place, True), report
     assert bench.rows("SELECT COUNT(*) FROM experiments_experiment") == [(0,)]
 
 

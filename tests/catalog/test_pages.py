@@ -173,3 +173,10 @@ def test_what_does_not_exist_is_not_found(client, name):
     assert client.get(reverse("agent_detail", args=[name])).status_code == 404
     assert client.get(reverse("agent_edit", args=[name])).status_code == 404
     assert client.get(reverse("agent_version", args=[name, 1])).status_code == 404
+
+
+@pytest.mark.parametrize("number", [0, 2, 10**30])
+def test_a_version_that_there_never_was_is_not_found(client, number):
+    saved()
+
+    assert client.get(f"/agents/poet/versions/{number}/").status_code == 404

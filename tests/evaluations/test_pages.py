@@ -138,3 +138,12 @@ def test_a_run_that_nobody_judged_says_so(client, experiment):
     text = client.get(reverse("run_scores", args=[experiment.runs.first().pk]), headers=HTMX).content.decode()
 
     assert "Not judged yet." in text
+
+
+@pytest.mark.parametrize("number", ["9" * 30, "x", "%00"])
+def test_a_filter_that_names_no_configuration_is_no_fault(client, experiment, number):
+    evaluation = judged(experiment)
+
+    page = client.get(f"{reverse('evaluation_detail', args=[evaluation.pk])}?configuration={number}")
+
+    assert page.status_code == 200

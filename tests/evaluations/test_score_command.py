@@ -42,6 +42,16 @@ def reference(key, text):
     return {"instance_id": key, "reference": text}
 
 
+@pytest.mark.parametrize("side", ["predictions", "references"])
+def test_file_that_is_no_text_is_named(score, side):
+    given = {"predictions": [prediction("a", "x")], "references": [reference("a", "x")], side: b"\x00\x01\xfe"}
+
+    result = score("exact_match", given["predictions"], given["references"])
+
+    assert result.exit_code == 2
+    assert f"{side}.jsonl: Line 1: " in result.stderr
+
+
 @pytest.mark.parametrize("case", CORPORA, ids=lambda case: case["id"])
 def test_published_bleu_case_holds_at_the_command_line(score, case):
     columns = list(zip(*case["reference_streams"], strict=True))

@@ -43,6 +43,31 @@ class TestPlanning:
         assert "Start 6 runs" in page
         assert ">12<" in re.sub(r"\s", "", page)  # two calls in each of six runs
 
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [
+            ({"first": "9" * 23, "which": "first"}, "less than or equal to"),
+            ({"configuration-0-more": r'{"vars": {"tone": "a\ud800"}}'}, "a lone surrogate"),
+            ({"configuration-0-more": r'{"vars": {"tone": "a\u0000"}}'}, "holds a NUL character"),
+            ({"configuration-0-more": '{"vars": {}, "vars": {}}'}, "stands twice"),
+            ({"evaluator-0-options": '{"casefold": NaN}'}, "NaN is not a JSON number"),
+            ({"evaluator-0-options": "[" * 2000}, "levels deep"),
+            ({"evaluator-0-options": "[1]"}, "Write an object, in braces."),
+        ],
+    )
+    def test_json_that_no_database_keeps_is_named_at_its_field(self, client, topologies, change, sentence):
+        page = client.post(reverse("experiment_create"), form_data(str(make_dataset()), **change))
+
+        assert page.status_code in (200, 422)
+        assert sentence in page.content.decode()
+        assert not Experiment.objects.exists()
+
+    @pytest.mark.parametrize("number", ["9" * 30, "-1", "x", "%00"])
+    def test_a_filter_that_names_no_configuration_shows_all(self, client, number):
+        experiment = make_experiment()
+
+        assert client.get(f"{experiment.get_absolute_url()}?configuration={number}").status_code == 200
+
     def test_rows_come_and_go_without_a_script_and_nothing_typed_is_lost(self, client, topologies):
         version = make_dataset()
         data = form_data(str(version), **{"configuration-0-label": "mine", "row": "duplicate configurations 0"})

@@ -52,4 +52,8 @@ def agent_roles() -> list[str]:
 def agent_version_get(name: str, number: int | None = None) -> AgentVersion:
     """A version of an agent, the newest without a number; 404 where there is none."""
     versions = AgentVersion.objects.select_related("agent").filter(agent__name=name)
-    return get_object_or_404(versions, number=number) if number else get_object_or_404(versions.order_by("-number")[:1])
+    return (
+        get_object_or_404(versions.order_by("-number")[:1])
+        if number is None
+        else get_object_or_404(versions, number=number)
+    )

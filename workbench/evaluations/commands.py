@@ -102,7 +102,7 @@ def lines_read(path: Path, field: str, read: Any) -> list[Line]:
     lines: list[Line] = []
     problems: list[Problem] = []
     first: dict[str, int] = {}
-    for row in json_rows(text_of(file_bytes(path))):
+    for row in json_rows(text_read(path)):
         found = list(row.problems) or shape_problems(row.line, row.data, field)
         reason = "" if found else read(row.data[field])
         if reason:
@@ -120,6 +120,15 @@ def lines_read(path: Path, field: str, read: Any) -> list[Line]:
     if not lines:
         raise EvaluationError(f"{path.name} holds no line: there is nothing to score.")
     return lines
+
+
+def text_read(path: Path) -> str:
+    """The file's text. Raises `InvalidLines` that names the file."""
+    try:
+        return text_of(file_bytes(path))
+    except InvalidLines as error:
+        named = [problem._replace(message=f"{path.name}: {problem.message}") for problem in error.problems]
+        raise InvalidLines(named) from error
 
 
 def file_bytes(path: Path) -> bytes:

@@ -14,6 +14,7 @@ from workbench.engine.evaluation import EVALUATORS
 from workbench.evaluations.judging import EXCLUDED, plain
 from workbench.evaluations.models import Evaluation, RunScore
 from workbench.experiments.models import Configuration, Experiment
+from workbench.experiments.paging import whole_number
 
 EXCERPT = 200
 
@@ -133,8 +134,8 @@ VERDICTS = {
 def evaluation_scores(evaluation: Evaluation, *, configuration: str = "", verdict: str = "") -> QuerySet[RunScore]:
     """The scores for the table: runs with excerpts of their predictions, not the whole of them."""
     scores = RunScore.objects.filter(VERDICTS.get(verdict, Q()), evaluation=evaluation)
-    if configuration.isdecimal():
-        scores = scores.filter(run__configuration_id=int(configuration))
+    if (number := whole_number(configuration)) is not None:
+        scores = scores.filter(run__configuration_id=number)
     return (
         scores.select_related("run__configuration", "run__instance")
         .defer("run__output", "run__outputs", "run__input", "run__instance__problem", "run__instance__files")

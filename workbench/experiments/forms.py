@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from workbench.datasets.models import DatasetVersion
 from workbench.datasets.services import dataset_version
-from workbench.engine.errors import WorkbenchError
+from workbench.engine.documents import read_json
+from workbench.engine.errors import WorkbenchError, has_errors
 from workbench.engine.evaluation import EVALUATORS
 from workbench.experiments.models import Experiment
 from workbench.experiments.spec import MOST_REPETITIONS, ExperimentSpec, own_label, shape_problems
@@ -32,13 +33,12 @@ class JsonObjectField(forms.CharField):
 
     def to_python(self, value: Any) -> Any:
         text = super().to_python(value)
-        try:
-            found = json.loads(text) if text else {}
-        except (ValueError, RecursionError) as error:
-            raise forms.ValidationError('This is not JSON. Write it like {"vars": {"tone": "plain"}}.') from error
-        if not isinstance(found, dict):
+        read = read_json(text or "{}")
+        if has_errors(read.problems):
+            raise forms.ValidationError([f"{problem.message} {problem.hint}".strip() for problem in read.problems])
+        if not isinstance(read.data, dict):
             raise forms.ValidationError("Write an object, in braces.")
-        return found
+        return read.data
 
 
 class FactsForm(forms.Form):
@@ -57,7 +57,9 @@ class FactsForm(forms.Form):
         widget=forms.RadioSelect,
         initial="all",
     )
-    first = forms.IntegerField(required=False, min_value=1, label="How many", help_text="For “Only the first”.")
+    first = forms.IntegerField(
+        required=False, min_value=1, max_value=1_000_000, label="How many", help_text="For “Only the first”."
+    )
     keys = forms.CharField(
         required=False,
         label="Ids",

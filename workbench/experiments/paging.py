@@ -13,6 +13,11 @@ def page_of(request: HttpRequest, rows: Any, size: int, name: str = "page") -> P
     return Paginator(rows, size).get_page(request.GET.get(name))
 
 
+def whole_number(text: str) -> int | None:
+    """A number of a row from the address, or None for anything else; larger ones fit no database."""
+    return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
 def query_without(request: HttpRequest, name: str = "page") -> str:
     """The address's query, but for the page: what a link to another page keeps."""
     query = request.GET.copy()

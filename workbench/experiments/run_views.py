@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from workbench.engine.errors import WorkbenchError
 from workbench.experiments import run_selectors, services
 from workbench.experiments.models import Configuration, Experiment, Run, RunEvent
-from workbench.experiments.paging import page_of, query_without
+from workbench.experiments.paging import page_of, query_without, whole_number
 from workbench.experiments.selectors import elapsed, runs_listed
 from workbench.experiments.views import HtmxRequest
 from workbench.topologies.picture import topology_svg
@@ -50,11 +50,6 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "topologies": list(topologies),
     }
     return render(request, "experiments/run_list.html", context)
-
-
-def whole_number(text: str) -> int | None:
-    """A number of a row from the address, or None for anything else."""
-    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 @require_GET

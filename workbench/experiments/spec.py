@@ -76,11 +76,19 @@ def experiment_read(text: str | bytes) -> ExperimentSpec:
 
 
 def shape_problems(error: ValidationError) -> list[Problem]:
-    """What pydantic found, as problems."""
+    """What pydantic found, as problems. A list that is said to be too short only because its items are wrong is not."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    places = [found["loc"] for found in faults]
     return [
-        Problem("error", "shape", "".join(f"/{part}" for part in found["loc"]), f"{place(found['loc'])}{found['msg']}.")
-        for found in error.errors(include_url=False, include_context=False, include_input=False)
+        Problem("error", "shape", "".join(f"/{part}" for part in here), f"{place(here)}{fault_message(found)}.")
+        for found, here in zip(faults, places, strict=True)
+        if not any(len(other) > len(here) and other[: len(here)] == here for other in places)
     ]
+
+
+def fault_message(found: Any) -> str:
+    """pydantic's own words, but for a field that nobody knows."""
+    return "There is no such field" if found["type"] == "extra_forbidden" else str(found["msg"])
 
 
 def place(path: tuple[int | str, ...]) -> str:

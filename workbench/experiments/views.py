@@ -18,7 +18,7 @@ from workbench.experiments.drafting import Draft
 from workbench.experiments.estimates import draft_estimate
 from workbench.experiments.forms import DraftForm, blank_initial, draft_initial, rows_changed
 from workbench.experiments.models import Experiment, Run
-from workbench.experiments.paging import page_of, query_without
+from workbench.experiments.paging import page_of, query_without, whole_number
 from workbench.experiments.progress import counts_by_experiment, experiment_progress, together
 from workbench.experiments.selectors import elapsed, experiments_listed, runs_listed, runs_recent
 
@@ -142,7 +142,7 @@ def progress_context(experiment: Experiment) -> dict[str, Any]:
 def runs_context(request: HttpRequest, experiment: Experiment) -> dict[str, Any]:
     """The table of runs, with its filters."""
     status, configuration = request.GET.get("status", ""), request.GET.get("configuration", "")
-    chosen = int(configuration) if configuration.isdecimal() else None
+    chosen = whole_number(configuration)
     runs = runs_listed(experiment=experiment, status=status, configuration=chosen)
     return {
         "page": page_of(request, runs, PER_PAGE),

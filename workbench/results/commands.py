@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.engine.errors import InvalidDocument, WorkbenchError, has_errors
+from workbench.engine.errors import InvalidDocument, Problem, WorkbenchError, has_errors
 
 if TYPE_CHECKING:
     from workbench.experiments.models import Experiment
@@ -73,6 +73,7 @@ def experiment_begin(file: str) -> Experiment:
     """Read, check and start; a file that can't run leaves nothing behind."""
     from django.db import transaction
 
+    from workbench.datasets.selectors import UnknownDataset, dataset_version
     from workbench.experiments.drafting import Draft
     from workbench.experiments.services import experiment_create, experiment_start
     from workbench.experiments.spec import experiment_read
@@ -80,6 +81,10 @@ def experiment_begin(file: str) -> Experiment:
     from workbench.topologies.commands import document_bytes
 
     spec = experiment_read(document_bytes(file))
+    try:
+        dataset_version(spec.dataset)
+    except UnknownDataset as error:
+        raise InvalidDocument([Problem("error", "unknown_dataset", "/dataset", str(error))]) from error
     queue_check()
     with transaction.atomic():
         made = experiment_create(spec, author="command line")
