@@ -89,6 +89,7 @@ class RunServices:
     seconds_left: Callable[[], float | None]
     node_calls: dict[str, int] = field(default_factory=dict)
     nested: Callable[..., Awaitable[NestedResult]] | None = None
+    emitted: Mapping[str, Sequence[tuple[MessageData, ...]]] = field(default_factory=dict)
 
 
 class Context:
@@ -111,6 +112,14 @@ class Context:
         self.state: dict[str, Any] = {} if state is None else state
         self._services, self._nodes = services, nodes
         self._calls = self._tools = 0
+
+    def earlier(self, node: str) -> Sequence[tuple[MessageData, ...]]:
+        """The messages of each visit of a node that this visit may know of, whatever happened to finish first."""
+        return self._services.emitted.get(node, ())[: self._nodes.get(node, {}).get("visits", 0)]
+
+    def files(self) -> Mapping[str, str]:
+        """The instance's files, by name."""
+        return self._services.given.files
 
     def render(self, template: str) -> str:
         """The prompt as text. Raises `TemplateError`."""

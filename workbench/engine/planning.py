@@ -96,7 +96,9 @@ class RunPlan(BaseModel):
         named: set[str] = set()
         for node in self.nodes.values():
             kind = NODES.get(node.type)
-            for text in kind.prompts(kind.Config.model_validate(node.config)).values():
+            config = kind.Config.model_validate(node.config)
+            named.update(kind.reads(config))
+            for text in kind.prompts(config).values():
                 named |= {item.path[1] for item in references(text) if item.path[0] == "nodes" and len(item.path) > 1}
         return named
 

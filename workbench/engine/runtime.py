@@ -89,6 +89,7 @@ async def run_plan(
         retry=retry or RetryPolicy(),
         seconds_left=run.seconds_left,
         nested=run.nest,
+        emitted=run.emitted,
     )
     return await run.execute(
         services, RunStarted(at=time.time(), attempt=attempt, plan_hash=plan.hash, versions=dict(versions or {}))
@@ -239,7 +240,9 @@ class Run:
         """Run a nested topology: its own schedule, the run's limits, journal and stop. Raises `LimitReached`."""
         inner = Run(compile_plan(RunPlan.model_validate(plan)), self.shared, path)
         given = self.services.given._replace(problem=problem)
-        services = replace(self.services, given=given, vars={**inner.plan.vars, **variables}, nested=inner.nest)
+        services = replace(
+            self.services, given=given, vars={**inner.plan.vars, **variables}, nested=inner.nest, emitted=inner.emitted
+        )
         await inner._drive(services)
         if inner._limit is not None:
             raise inner._limit

@@ -25,7 +25,6 @@ from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, Defaults, No
 from workbench.engine.transforms import map_problems, transform_problems
 
 LATER_TYPES = ("human", "python", "tool")
-LATER_NODE_FIELDS: tuple[str, ...] = ()
 CHOOSERS = ("router", "loop_counter", "loop_timer")
 DEEPEST_NESTING = 10
 MAX_NODES = 10_000
@@ -341,14 +340,7 @@ def _node(node: NodeSpec, around: Surroundings, parsed: dict[str, ParsedNode]) -
         message = f"There is no node type {node.type!r}.{nearest(node.type, [*NODES.names(), *LATER_TYPES])}"
         yield Problem("error", "unknown_type", path + "/type", message, _listed(NODES.names()))
         return
-    config = dict(node.config)
-    for field in LATER_NODE_FIELDS:
-        if node.type == "agent" and field in config:
-            del config[field]
-            message = f'"{field}" is not yet supported.'
-            yield Problem(
-                "error", "not_yet_supported", path + pointer(field), message, "Leave it out until a later release."
-            )
+    config = node.config
     try:
         checked = kind.Config.model_validate(config)
     except ValidationError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine.support import asks, planned, problems_of, run, topology
+from workbench.engine.context import RunInput
 from workbench.engine.events import EVENT, MemoryJournal
 
 SCHEMA = {"json_schema": {"type": "object", "required": ["n"], "properties": {"n": {"$ref": "#/$defs/whole"}},
@@ -204,3 +205,87 @@ def test_a_run_that_was_cut_anywhere_ends_the_same_and_asks_nothing_twice():
 
 def asked_of(events):
     return [event.messages for event in events if event.kind == "model_called"]
+
+
+def panel(*edges, **memory):
+    nodes = {name: asks(f"{name} {{{{ visit }}}}", memory=memory) for name in ("a", "b", "c")}
+    return topology(nodes | {"t": PASS}, edges)
+
+
+BOARD = panel(
+    ("a", "b"), ("b", "c"), ("c", "a", {"max": 1}), ("c", "t", {"when": {"otherwise": True}}), blackboard="plan"
+)
+SAID = {"nodes": {"a": ["a1", "a2"], "b": ["b1", "b2"], "c": ["c1", "c2"]}}
+
+
+def test_agents_that_share_a_blackboard_read_what_was_written_before_them():
+    _, journal = run(BOARD, SAID)
+
+    first, second = asked(journal, "b")
+    assert first[-1] == "b 1\n\nThe blackboard so far:\n\na: a1"
+    assert second[-1] == "b 2\n\nThe blackboard so far:\n\na: a1\n\nb: b1\n\nc: c1\n\na: a2"
+
+
+@pytest.mark.parametrize("slow", ["a", "b"])
+def test_what_branches_write_side_by_side_only_those_after_them_read(slow):
+    edges = [("s", "a"), ("s", "b"), ("a", "c"), ("b", "c"), ("c", "t")]
+    document = panel(*edges, blackboard="plan")
+    document["nodes"] = {"s": PASS} | document["nodes"]
+    document["start"] = ["s"]
+    said = {"a": ["a1"], "b": ["b1"], "c": ["c1"]}
+    said[slow] = [{"text": f"{slow}1", "latency_s": 0.05}]
+
+    _, journal = run(document, {"nodes": said})
+
+    assert [asked(journal, name)[0][-1] for name in ("a", "b")] == ["a 1", "b 1"]
+    assert asked(journal, "c")[0][-1] == "c 1\n\nThe blackboard so far:\n\na: a1\n\nb: b1"
+
+
+def test_a_blackboard_for_one_is_warned_of():
+    document = topology({"a": asks("p", memory={"blackboard": "x"})}, [])
+
+    assert [(p.severity, p.code, p.path) for p in problems_of(document)] == [
+        ("warning", "blackboard_alone", "/nodes/a/memory/blackboard")
+    ]
+
+
+FILES = {"tea.txt": "Tea grows in Assam.\n\nIt is picked by hand.", "coffee.txt": "Coffee grows in Ethiopia."}
+
+
+def test_passages_of_the_instances_files_that_fit_the_prompt_are_added():
+    retrieve = {"from": "instance.files", "top_k": 1}
+    document = topology({"a": asks("Where does coffee grow?", memory={"retrieve": retrieve})}, [])
+
+    _, journal = run(document, {"nodes": {"a": ["x"]}}, given=RunInput("p", files=FILES))
+
+    assert asked(journal, "a")[0][-1].endswith("Passages that may help:\n\n[coffee.txt]\nCoffee grows in Ethiopia.")
+
+
+def test_passages_of_the_run_are_those_said_before():
+    nodes = {"a": asks("p"), "b": asks("p"), "c": asks("rain?", memory={"retrieve": {"from": "run", "top_k": 1}})}
+    script = {"nodes": {"a": ["The rain began."], "b": ["The sun shone."], "c": ["x"]}}
+
+    _, journal = run(topology(nodes, [("a", "b"), ("b", "c")]), script)
+
+    assert asked(journal, "c")[0][-1] == "rain?\n\nPassages that may help:\n\n[a]\nThe rain began."
+
+
+def test_where_nothing_fits_nothing_is_added():
+    document = topology({"a": asks("zzz", memory={"retrieve": {"from": "instance.files"}})}, [])
+
+    _, journal = run(document, {"nodes": {"a": ["x"]}}, given=RunInput("p", files=FILES))
+
+    assert asked(journal, "a") == [["S", "zzz"]]
+
+
+def test_a_blackboard_survives_a_cut_anywhere():
+    nodes = {name: node | ({"memory": {"blackboard": "plan", "short_term": True, "retrieve": {"from": "run"}}}
+             if node["type"] == "agent" else {}) for name, node in BOARD["nodes"].items()}  # fmt: skip
+    document = {**BOARD, "nodes": nodes}
+    _, journal = run(document, SAID)
+
+    for cut in range(1, len(journal.events)):
+        kept = [EVENT.validate_json(event.model_dump_json()) for event in journal.events[:cut]]
+        _, rest = run(document, SAID, journal=MemoryJournal(kept))
+
+        assert asked_of(kept) + asked_of(rest.events) == asked_of(journal.events)

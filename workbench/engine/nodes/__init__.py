@@ -54,13 +54,15 @@ class Surroundings(NamedTuple):
     """The targets of its trigger edges, each once, in edge order."""
     sources: Mapping[str, NodeSpec] = {}
     """The nodes whose messages may come to it, in edge order."""
+    nodes: Mapping[str, NodeSpec] = {}
+    """All nodes of the topology, in declared order."""
 
 
 def surroundings_of(spec: TopologySpec, catalogue: Catalogue) -> dict[str, Surroundings]:
     """What each node may know of its topology."""
     targets, sources = targets_of(spec.edges), sources_of(spec.nodes, spec.edges)
     return {
-        name: Surroundings(name, spec.defaults, catalogue, targets.get(name, ()), sources.get(name, {}))
+        name: Surroundings(name, spec.defaults, catalogue, targets.get(name, ()), sources.get(name, {}), spec.nodes)
         for name in spec.nodes
     }
 
@@ -115,6 +117,11 @@ class Node(ABC):
     def prompts(cls, config: Any) -> Mapping[str, str]:
         """The templates in it, field → text, for the check of the names they use."""
         return {}
+
+    @classmethod
+    def reads(cls, config: Any) -> Sequence[str]:
+        """The nodes whose earlier messages it reads, besides those that its prompts name."""
+        return ()
 
     def message(self, text: str, data: Json = None, *, structured: bool = False) -> MessageData:
         """A message from this node."""

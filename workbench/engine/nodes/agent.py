@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from jsonschema import Draft202012Validator, SchemaError
 from pydantic import Field
 
 from workbench.engine.context import Context
@@ -22,6 +21,10 @@ from workbench.engine.nodes._dialogue import (
     clarify_problems,
     clarify_resolved,
     clarify_schema,
+    looked_up,
+    memory_problems,
+    memory_reads,
+    memory_resolved,
     recall_turn,
     remember,
     remembered,
@@ -38,6 +41,7 @@ from workbench.engine.nodes._models import (
     role_resolved,
 )
 from workbench.engine.providers import PROVIDERS, ChatMessage, ModelReply, ToolCall
+from workbench.engine.schemas import schema_problems
 from workbench.engine.spec import OutputSpec
 from workbench.engine.tools import TOOLS
 
@@ -70,6 +74,8 @@ class Agent(Node):
         config = self.config
         messages = opening(context, config)
         prompt = messages[-1].content
+        prompt += looked_up(config.memory, prompt, context)
+        messages[-1] = ChatMessage(role="user", content=prompt)
         messages[-1:-1] = remembered(config.memory, context.state)
         answer = await self._clarified(messages, inbox, context) or await self._answered(messages, context)
         for _ in range(config.reflect.rounds if config.reflect else 0):
@@ -223,6 +229,7 @@ class Agent(Node):
         model = config.model or (agent.model if agent else None) or around.defaults.model or ""
         yield from _json_with_tools(model, bool(tools), isinstance(output, OutputSpec), around)
         yield from clarify_problems(config.clarify, bool(tools), around)
+        yield from memory_problems(config.memory, around)
 
     @classmethod
     def resolve(cls, config: Any, around: Surroundings) -> Any:
@@ -231,8 +238,13 @@ class Agent(Node):
             "tools": config.tools if config.tools is not None else (agent.tools if agent else ()),
             "output": config.output or (agent.output if agent else "text"),
             "clarify": clarify_resolved(config.clarify, around),
+            "memory": memory_resolved(config.memory, around),
         }
         return role_resolved(config, around).model_copy(update=update)
+
+    @classmethod
+    def reads(cls, config: Any) -> Sequence[str]:
+        return memory_reads(config.memory)
 
     @classmethod
     def prompts(cls, config: Any) -> Mapping[str, str]:
@@ -252,14 +264,8 @@ def _tool_problems(tools: Sequence[str]) -> Iterator[Problem]:
 
 
 def _output_problems(output: Any) -> Iterator[Problem]:
-    if not isinstance(output, OutputSpec):
-        return
-    try:
-        Draft202012Validator.check_schema(output.json_schema)
-    except SchemaError as error:
-        where = "".join(f"/{part}" for part in error.absolute_path)
-        message = f"This is no JSON Schema: {error.message[:300]}."
-        yield Problem("error", "bad_schema", "/output/json_schema" + where, message)
+    if isinstance(output, OutputSpec):
+        yield from schema_problems(output.json_schema, "/output/json_schema")
 
 
 def _json_with_tools(model: str, tools: bool, json_output: bool, around: Surroundings) -> Iterator[Problem]:
