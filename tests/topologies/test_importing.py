@@ -32,9 +32,6 @@ def called(*arguments, **kwargs):
     return CliRunner(env=nobodys).invoke(workbench, [str(argument) for argument in arguments], **kwargs)
 
 
-WAITING = {"python_ok", "python_fail"}
-
-
 def waits_for_the_engine(name):
     """Whether the case needs something that the engine refuses as not yet supported."""
     file = DEVALL / f"{name}.yaml"
@@ -79,12 +76,12 @@ def _ran(report, outcome, nodes):
     return visits == outcome["executions"] and outputs == outcome.get("outputs", outputs)
 
 
-def test_the_engine_has_what_the_graphs_need_but_for_what_is_known_to_be_missing():
-    assert {name for name in EXPECTED if waits_for_the_engine(name)} <= WAITING
+def test_the_engine_has_what_the_graphs_need():
+    assert [name for name in EXPECTED if waits_for_the_engine(name)] == []
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("name", [name for name in EXPECTED if not waits_for_the_engine(name)])
+@pytest.mark.parametrize("name", EXPECTED)
 def test_a_devall_graph_runs_as_it_should(name):
     file = DEVALL / f"{name}.yaml"
     nodes = {node["id"] for node in yaml.safe_load(file.read_text())["graph"]["nodes"]}

@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from workbench.engine.errors import LimitReached, NodeFailed, ProviderError, ToolError
 from workbench.engine.events import MessageData, ModelCalled, Noted, ToolCalled
@@ -292,35 +292,56 @@ class Context:
 
     async def call_tool(self, name: str, arguments: Mapping[str, Json], allowed: Sequence[str]) -> str:
         """What the tool says, or a sentence about why it did not work: the agent reads both."""
+        called = await self._recorded_call(name, arguments, lambda: self._run_tool(name, arguments, allowed))
+        return called.result
+
+    async def use_tool(
+        self, name: str, arguments: Mapping[str, Json], work: Callable[[], Awaitable[str]] | None = None
+    ) -> str:
+        """What the tool says, for a node that no model speaks for; `work` is done in the tool's place, and written down
+        like it. Raises `NodeFailed` where it did not work."""
+        called = await self._recorded_call(
+            name, arguments, work or (lambda: self._run_tool(name, arguments, allowed=(name,)))
+        )
+        if called.status == "failed":
+            raise NodeFailed(called.result, code=called.code or "tool")
+        return called.result
+
+    async def _recorded_call(
+        self, tool: str, arguments: Mapping[str, Json], work: Callable[[], Awaitable[str]]
+    ) -> ToolCalled:
         services = self._services
         self._tools += 1
         earlier = services.recorded.get(self._key("tool_called", self._tools))
         services.budget.record_tool()
         if earlier is not None:
-            return str(earlier.result)
+            return cast(ToolCalled, earlier)
         started = time.time()
-        status: Any = "ok"
+        outcome: dict[str, Any]
         try:
-            result = await self._run_tool(name, arguments, allowed)
+            outcome = {"result": await work()}
         except ToolError as error:
-            status, result = "failed", str(error)
+            outcome = {"status": "failed", "result": str(error), "code": error.code}
         now = time.time()
-        await services.append(
-            ToolCalled(
-                at=now,
-                path=self.path,
-                node=self.node,
-                visit=self.visit,
-                unit=self.unit,
-                call=self._tools,
-                tool=name,
-                arguments=dict(arguments),
-                status=status,
-                result=result,
-                seconds=now - started,
-            )
+        called = ToolCalled(
+            at=now,
+            path=self.path,
+            node=self.node,
+            visit=self.visit,
+            unit=self.unit,
+            call=self._tools,
+            tool=tool,
+            arguments=dict(arguments),
+            seconds=now - started,
+            **outcome,
         )
-        return result
+        await services.append(called)
+        return called
+
+    @property
+    def workspace(self) -> Path:
+        """The folder of the run."""
+        return self._services.workspace
 
     async def _run_tool(self, name: str, arguments: Mapping[str, Json], allowed: Sequence[str]) -> str:
         if name not in allowed:

@@ -75,6 +75,10 @@ class ToolError(WorkbenchError):
 
     code = "tool"
 
+    def __init__(self, message: str, *, code: str = "tool") -> None:
+        super().__init__(message)
+        self.code = code
+
 
 class ProviderError(WorkbenchError):
     """A model call that failed. `temporary` says whether asking again may help, `retry_after` when (seconds), `busy`

@@ -106,7 +106,8 @@ class ModelCalled(AtVisit):
 
 
 class ToolCalled(AtVisit):
-    """A tool call ended. `call` counts tools within the visit. `status` is `ok` or `failed`; `result` what the agent saw."""
+    """A tool call ended. `call` counts tools within the visit. `status` is `ok` or `failed`; `result` what the agent saw,
+    or what a node without a model gave or failed with (`code`)."""
 
     kind: Literal["tool_called"] = "tool_called"
     call: int
@@ -114,6 +115,7 @@ class ToolCalled(AtVisit):
     arguments: dict[str, Any] = {}
     status: Literal["ok", "failed"] = "ok"
     result: str = ""
+    code: str = ""
     seconds: float = 0.0
 
 

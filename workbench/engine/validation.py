@@ -24,7 +24,7 @@ from workbench.engine.reachability import Shape
 from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, Defaults, NodeSpec, TopologySpec
 from workbench.engine.transforms import map_problems, transform_problems
 
-LATER_TYPES = ("human", "python", "tool")
+LATER_TYPES = ("human",)
 CHOOSERS = ("router", "loop_counter", "loop_timer")
 DEEPEST_NESTING = 10
 MAX_NODES = 10_000
