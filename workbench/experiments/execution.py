@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import logging
 import platform
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -16,10 +17,12 @@ from django.conf import settings
 
 from workbench.engine.context import RunInput
 from workbench.engine.errors import WorkbenchError
+from workbench.engine.events import Noted
 from workbench.engine.planning import RunPlan
 from workbench.engine.providers import Providers
 from workbench.engine.runtime import RunResult, run_plan
 from workbench.experiments import lifecycle
+from workbench.experiments.digests import changes, model_versions, versions_met
 from workbench.experiments.journal import DatabaseJournal, Past, journal_past
 from workbench.experiments.models import Plan, Run
 from workbench.experiments.recorded import worth_keeping
@@ -39,6 +42,7 @@ class Prepared(NamedTuple):
     workspace: Path
     recorded: Sequence[Any]
     past: Past
+    versions_met: Mapping[str, str] = {}
 
 
 class Outcome(NamedTuple):
@@ -54,7 +58,9 @@ def run_prepare(run: Run) -> Prepared:
     """Read plan, input and earlier attempts of a claimed run, and fill its workspace. Not for the loop."""
     plan = stored_plan(run.plan_id)
     events, past = journal_past(run)
-    return Prepared(run, plan, run_input(run), workspace_make(run), worth_keeping(events, plan), past)
+    return Prepared(
+        run, plan, run_input(run), workspace_make(run), worth_keeping(events, plan), past, versions_met(run)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -86,10 +92,9 @@ def workspace_make(run: Run) -> Path:
     return root
 
 
-async def run_execute(
-    prepared: Prepared, *, providers: Providers, writer: Writer, stop: asyncio.Event
-) -> Outcome | None:
-    """Run a claimed run to its end and write that down; None when the run was somebody else's by then.
+async def run_execute(prepared: Prepared, *, providers: Providers, writer: Writer, stop: asyncio.Event) -> Outcome:
+    """Run a claimed run to its end and write that down; `lost` where that can't be done any more: the run is somebody
+    else's by then, or the database can't be written.
 
     Cancelling it puts the run back into the queue: what it has done is in the journal.
     """
@@ -103,7 +108,7 @@ async def run_execute(
         raise
     if journal.lost is not None:
         logger.info("Run %s, attempt %s: %s", run.pk, run.attempt, journal.lost)
-        return None
+        return Outcome(Run.Status.LOST, str(journal.lost), "lost")
     await writer.call(lambda: run_finish(run, outcome, journal.seconds))
     workspace_tidy(prepared.workspace)
     return outcome
@@ -115,6 +120,9 @@ async def run_outcome(
     """What the engine makes of it. A bug ends the run too, with its traceback in the log."""
     run = prepared.run
     try:
+        met = {} if providers.replaced else await model_versions(prepared.plan)
+        for sentence in changes(prepared.versions_met, met):
+            await journal.append(Noted(at=time.time(), text=sentence, code="model_changed"))
         result = await run_plan(
             prepared.plan,
             prepared.given,
@@ -125,7 +133,7 @@ async def run_outcome(
             run_id=str(run.pk),
             repetition=run.repetition,
             attempt=run.attempt,
-            versions=versions(),
+            versions=versions() | met,
         )
     except WorkbenchError as error:
         return Outcome(Run.Status.FAILED, str(error), error.code)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Min
+from django.db.models import F, Min, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -48,9 +48,17 @@ def run_claim(run_id: int, owner: str) -> Run | None:
 
 def runs_beat(owner: str, run_ids: list[int]) -> set[int]:
     """Say that these runs are alive; the answer is those that are to stop."""
-    held = Run.objects.filter(pk__in=run_ids, owner=owner, status__in=Run.HELD)
-    held.update(heartbeat_at=timezone.now())
-    return set(held.filter(status=Run.Status.STOPPING).values_list("pk", flat=True))
+    with transaction.atomic():
+        held = runs_locked(Run.objects.filter(pk__in=run_ids, owner=owner, status__in=Run.HELD))
+        Run.objects.filter(pk__in=held).update(heartbeat_at=timezone.now())
+    return {pk for pk, run in held.items() if run.status == Run.Status.STOPPING}
+
+
+def runs_locked(runs: QuerySet[Run], *, skip: bool = False) -> dict[int, Run]:
+    """These rows, locked until the end of the transaction, in the order in which everybody locks several: or two who
+    want the same rows wait for each other for ever. `skip`: not those that somebody else has locked."""
+    found = runs.order_by("pk").select_for_update(skip_locked=skip).only("pk", "status", "experiment_id")
+    return {run.pk: run for run in found}
 
 
 def held_by(run: Run) -> Any:
@@ -104,9 +112,10 @@ def stale_before(now: datetime) -> datetime:
 def runs_sweep() -> Swept:
     """Runs whose worker went away: stopping → stopped, running → lost → queued again (outside experiments: lost)."""
     now = timezone.now()
-    stale = Run.objects.filter(heartbeat_at__lt=stale_before(now))
     with transaction.atomic():
-        touched = set(stale.filter(status__in=Run.HELD).values_list("experiment_id", flat=True)) - {None}
+        gone = runs_locked(Run.objects.filter(heartbeat_at__lt=stale_before(now), status__in=Run.HELD), skip=True)
+        stale = Run.objects.filter(pk__in=gone)
+        touched = {run.experiment_id for run in gone.values() if run.experiment_id is not None}
         stale.filter(status=Run.Status.STOPPING).update(
             status=Run.Status.STOPPED, owner="", ended_at=now, reason=f"Stopped. {GONE}"
         )

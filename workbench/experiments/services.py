@@ -11,6 +11,7 @@ from django.utils import timezone
 from workbench.datasets.services import dataset_version
 from workbench.engine.errors import WorkbenchError
 from workbench.experiments import tickets
+from workbench.experiments.lifecycle import runs_locked
 from workbench.experiments.models import Configuration, Experiment, Run
 from workbench.experiments.spec import ConfigurationSpec, ExperimentSpec, own_label
 from workbench.experiments.starting import experiment_start
@@ -132,9 +133,11 @@ def run_stop(run: Run) -> None:
 
 def runs_stop(runs: Any) -> int:
     """queued → stopped, running → stopping. First the queued ones: a run claimed in between is then running."""
-    idle = runs.filter(status__in=(Run.Status.QUEUED, Run.Status.WAITING, Run.Status.LOST))
-    stopped = idle.update(status=Run.Status.STOPPED, ended_at=timezone.now(), reason="Stopped before it began.")
-    return int(stopped + runs.filter(status=Run.Status.RUNNING).update(status=Run.Status.STOPPING))
+    with transaction.atomic():
+        runs_locked(runs.filter(status__in=Run.OPEN))
+        idle = runs.filter(status__in=(Run.Status.QUEUED, Run.Status.WAITING, Run.Status.LOST))
+        stopped = idle.update(status=Run.Status.STOPPED, ended_at=timezone.now(), reason="Stopped before it began.")
+        return int(stopped + runs.filter(status=Run.Status.RUNNING).update(status=Run.Status.STOPPING))
 
 
 def experiment_resume(experiment: Experiment, *, failed: bool = False) -> int:

@@ -196,10 +196,10 @@ async def keep_alive(run: Any, writer: Any, stop: asyncio.Event) -> None:
 
 def report(run_id: int, outcome: Any) -> dict[str, Any]:
     """What `--json` prints."""
-    result = outcome.result if outcome else None
+    result = outcome.result
     found: dict[str, Any] = {
-        "status": outcome.status if outcome else "lost",
-        "reason": outcome.reason if outcome else "Another process took the run over.",
+        "status": outcome.status,
+        "reason": outcome.reason,
         "output": None, "outputs": {}, "visits": {}, "order": [], "node_outputs": {}, "usage": None, "run_id": run_id,
     }  # fmt: skip
     if result is not None:

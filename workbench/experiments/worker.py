@@ -39,7 +39,7 @@ CANCEL_S = 10.0
 class Going:
     """A run on the loop."""
 
-    task: asyncio.Task[Outcome | None]
+    task: asyncio.Task[Outcome]
     stop: asyncio.Event
 
 

@@ -45,11 +45,14 @@ class Fenced(Exception):
     """The run belongs to another attempt by now: this one ends without a word."""
 
     def __str__(self) -> str:
-        return "another attempt has taken it over"
+        return "Another process took the run over."
 
 
 class JournalLost(Exception):
     """The database can't be written: the run is left to whoever sweeps."""
+
+    def __str__(self) -> str:
+        return f"The journal can't be written ({self.__cause__}). What was written down is kept."
 
 
 class Held(NamedTuple):
@@ -136,13 +139,10 @@ class Writer:
         try:
             refused: set[Held] = patiently(lambda: commit(batch))
         except Exception as error:
-            logger.exception("The journal can't be written.")
-            acknowledge(
-                [
-                    (write.done, write.loop, None, JournalLost(f"the journal can't be written: {error}"))
-                    for write in batch
-                ]
-            )
+            logger.error("The journal can't be written.", exc_info=None if isinstance(error, Error) else error)
+            lost = JournalLost()
+            lost.__cause__ = error
+            acknowledge([(write.done, write.loop, None, lost) for write in batch])
             return
         answers = [(write.done, write.loop, None, Fenced() if write.held in refused else None) for write in batch]
         acknowledge(answers)
@@ -161,8 +161,8 @@ def patiently(work: Callable[[], Any]) -> Any:
     for pause in PATIENCE_S:
         try:
             return work()
-        except Error:
-            logger.warning("The database could not be written; trying again in %s s.", pause, exc_info=True)
+        except Error as error:
+            logger.warning("The database can't be written (%s); trying again in %s s.", error, pause)
             connection.close()
             time.sleep(pause)
     return work()
@@ -173,7 +173,7 @@ def commit(batch: Sequence[Write]) -> set[Held]:
     latest = {write.held: write.totals for write in batch}
     refused: set[Held] = set()
     with transaction.atomic(), connection.cursor() as cursor:
-        for held, totals in latest.items():
+        for held, totals in sorted(latest.items()):  # whoever locks several rows does so in their order
             cursor.execute(RENEW, [*totals, *held])
             if cursor.rowcount == 0:
                 refused.add(held)
