@@ -170,6 +170,11 @@ class Providers:
         self.throttle = NO_THROTTLE if only else throttle
         self._made: dict[str, Provider] = {}
 
+    @property
+    def replaced(self) -> bool:
+        """Whether one answers for every name."""
+        return self._only is not None
+
     def get(self, name: str) -> Provider:
         """The provider of that name. Raises `PluginError` where there is none."""
         if self._only is not None:

@@ -91,6 +91,7 @@ class FakeModels:
         self.replies: deque[Says | Raw] = deque()
         self.default: Says | Raw = Says(wait_headers=latency)
         self.models: dict[str, Body] = {name: {"capabilities": ["completion", "tools"]} for name in models}
+        self.digests: dict[str, str] = {}
         self.instead: dict[str, Raw] = {}
         """Path → the reply to every request of it, for lists that are empty, slow or broken."""
         self.version: str | None = "0.12.3"
@@ -170,7 +171,10 @@ class FakeModels:
         listings: dict[str, Body | None] = {
             "/api/version": {"version": self.version},
             "/api/tags": {
-                "models": [{"name": name, "model": name, "digest": f"sha-{name}", "size": 7} for name in self.models]
+                "models": [
+                    {"name": name, "model": name, "digest": self.digests.get(name, f"sha-{name}"), "size": 7}
+                    for name in self.models
+                ]
             },
             "/api/ps": {"models": [{"name": name, "context_length": 4096} for name in self.models]},
             "/api/show": self.models.get(name),
