@@ -25,6 +25,7 @@ AGENTS = sorted((ROOT / "agents_catalog").glob("*.json"))
 TOPOLOGIES = sorted((ROOT / "topologies").glob("*.json"))
 
 ACCEPT, REVISE = '{"verdict": "accept"}', '{"verdict": "revise", "notes": "Shorter."}'
+ANSWER = '{"answer": "main.py"}'
 BARE, WHOLE = "main.py\n```\ndef greet():\n    pass\n```", "main.py\n```\nprint('hello')\n```"
 # What the scripted model says in each, and the answer and visits that must come of it.
 RUNS = {
@@ -82,10 +83,10 @@ RUNS = {
             "code": [BARE],
             "complete": [BARE, WHOLE],
             "review": ["It greets nobody.", "<INFO> Finished"],
-            "modify": ["reviewed"],
+            "modify": ['{"question": "Whom?"}', "The world.", "reviewed"],
             "test": ['{"passes": false, "errors": "No name."}', '{"passes": true, "errors": ""}'],
-            "fix": ["tested"],
-            "requirements": ["nothing"],
+            "fix": ['{"answer": "tested"}'],
+            "requirements": ["python", "It is there anyway.", "nothing"],
             "manual": ["# How to greet"],
         },
         "tested",
@@ -217,7 +218,7 @@ def test_the_officers_of_chatdev_talk_ten_turns_at_most_and_the_counselor_conclu
 def test_chatdev_completes_ten_times_and_reviews_and_tests_three_times_at_most(tmp_path):
     failing = '{"passes": false, "errors": "It stops."}'
     script = {"modality_answer": ["<INFO> page"], "language_answer": ["<INFO> Python"], "code": [BARE],
-              "complete": [BARE] * 10, "test": [failing] * 3}  # fmt: skip
+              "complete": [BARE] * 10, "test": [failing] * 3, "modify": [ANSWER], "fix": [ANSWER]}  # fmt: skip
 
     result = run_by_script("chatdev", tmp_path, script, "Greet people.")
 
