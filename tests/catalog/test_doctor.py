@@ -7,6 +7,8 @@ from pathlib import Path
 
 from tests.supervised import workbench
 
+ALLOW = "WORKBENCH_ALLOW_UNSANDBOXED"
+
 
 def test_doctor_names_what_is_missing_and_what_to_do(tmp_path):
     done = workbench(tmp_path / "home", "doctor", OLLAMA_URL="http://127.0.0.1:1")
@@ -42,3 +44,19 @@ def test_broken_server_settings_are_errors_without_passwords(tmp_path):
     assert done.returncode == 1
     assert "✗ broker: Redis does not answer" in done.stdout
     assert "hidden" not in done.stdout
+
+
+def test_doctor_says_where_code_would_run(tmp_path):
+    found = {}
+    for name, environ in {
+        "here": {},
+        "bare": {"PATH": "/nowhere"},
+        "allowed": {"PATH": "/nowhere", ALLOW: "1"},
+    }.items():
+        done = workbench(tmp_path / "home", "doctor", "--json", OLLAMA_URL="http://127.0.0.1:1", **environ)
+        found[name] = next(row for row in json.loads(done.stdout) if row["name"] == "sandbox")
+
+    assert (found["here"]["status"], found["here"]["message"]) == ("ok", "Code of topologies runs in bubblewrap")
+    assert found["bare"]["status"] == "note"
+    assert "apt install bubblewrap" in found["bare"]["message"]
+    assert "unprotected" in found["allowed"]["message"]

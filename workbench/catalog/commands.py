@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -14,6 +15,8 @@ import click
 
 from workbench.catalog.modelfacts import ProviderFacts, model_line, provider_facts
 from workbench.catalog.probing import providers_probed
+from workbench.engine.errors import SandboxError
+from workbench.engine.sandboxes import choose_sandbox
 from workbench.home import home_path, unwritable
 
 LEAST_FREE_MB = 200
@@ -131,7 +134,19 @@ def workers_finding() -> Finding:
     return Finding("workers", "ok", f"{len(names)} answer: {', '.join(names)}")
 
 
-LOOKS: tuple[Callable[[], Finding], ...] = (database_finding, broker_finding, workers_finding)
+def sandbox_finding() -> Finding:
+    """Where code of topologies would run."""
+    try:
+        name, sandbox = choose_sandbox(os.environ)
+    except SandboxError as error:
+        return Finding("sandbox", "note", f"{error} Until then topologies can't run code.")
+    if not sandbox.isolates:
+        text = "Code of topologies runs unprotected, with this machine's files and network. Install bubblewrap for it."
+        return Finding("sandbox", "note", text)
+    return Finding("sandbox", "ok", f"Code of topologies runs in {name}")
+
+
+LOOKS: tuple[Callable[[], Finding], ...] = (database_finding, broker_finding, workers_finding, sandbox_finding)
 
 
 def provider_findings() -> list[Finding]:
