@@ -15,12 +15,15 @@ from workbench.engine.nodes._dialogue import (
     MAY_ASK,
     NO_MORE,
     Clarify,
-    Memory,
     Reflect,
     as_answer,
     clarify_problems,
     clarify_resolved,
     clarify_schema,
+    told,
+)
+from workbench.engine.nodes._memory import (
+    Memory,
     looked_up,
     memory_problems,
     memory_reads,
@@ -28,7 +31,6 @@ from workbench.engine.nodes._dialogue import (
     recall_turn,
     remember,
     remembered,
-    told,
 )
 from workbench.engine.nodes._models import (
     RoleConfig,
