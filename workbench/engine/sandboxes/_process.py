@@ -189,8 +189,8 @@ class _Execution:
                 reason = exceeded(process.pid, self._limits)
                 if reason:
                     return False, reason
-            reading = self._move(selector, max(0.0, min(look, deadline) - now))
-            if not reading and self._ends_soon(process, min(look, deadline)):
+            self._move(selector, max(0.0, min(look, deadline) - now))
+            if not _reading(selector) and self._ends_soon(process, min(look, deadline)):
                 break
         return False, ""
 
@@ -202,14 +202,13 @@ class _Execution:
                 return False
         return True
 
-    def _move(self, selector: selectors.BaseSelector, timeout: float) -> bool:
-        """Read and write what is ready; whether an output is still open."""
+    def _move(self, selector: selectors.BaseSelector, timeout: float) -> None:
+        """Read and write what is ready."""
         for key, _ in selector.select(timeout):
             if isinstance(key.data, _Kept):
                 self._read(selector, key.fileobj, key.data)
             elif key.fd != self._stop_read:
                 self._write(selector, key.fileobj)
-        return any(isinstance(key.data, _Kept) for key in selector.get_map().values())
 
     def _read(self, selector: selectors.BaseSelector, file: Any, kept: _Kept) -> None:
         chunk = os.read(file.fileno(), CHUNK)
@@ -235,8 +234,13 @@ class _Execution:
     def _drain(self, selector: selectors.BaseSelector) -> None:
         """Read what is left in the pipes; something that escaped may hold them open for ever."""
         until = time.monotonic() + DRAIN_S
-        while self._move(selector, 0.02) and time.monotonic() < until:
-            pass
+        while _reading(selector) and time.monotonic() < until:
+            self._move(selector, 0.02)
+
+
+def _reading(selector: selectors.BaseSelector) -> bool:
+    """Whether an output is still open."""
+    return any(isinstance(key.data, _Kept) for key in selector.get_map().values())
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
