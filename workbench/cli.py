@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -21,6 +22,9 @@ COMMANDS = {
     "export": "workbench.results.export_command:export",
     "bench": "workbench.bench.command:bench",
 }
+
+
+DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
 
 
 class LazyGroup(click.Group):
@@ -52,6 +56,12 @@ def main() -> None:
         workbench()
     except (WorkbenchError, ImproperlyConfigured) as error:
         click.echo(f"workbench: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer would fail once more at the exit
+        click.echo(f"workbench: Nothing more can be written ({error.strerror}). Free some space.", err=True)
         sys.exit(2)
     finally:
         database_leave()
