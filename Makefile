@@ -36,8 +36,12 @@ setup: .venv/$(SET).stamp
 
 dev: .venv/dev.stamp
 
+# What neither a database nor a queue can change is tested once.
+ONCE := engine evaluators test_bench.py test_compose.py test_first_light.py test_home.py test_layout.py
+
 test: check
 	.venv/bin/pytest $(ARGS)
+	.venv/bin/python -m tests.servers .venv/bin/pytest $(ONCE:%=--ignore=tests/%) $(ARGS)
 
 check: dev
 	.venv/bin/ruff format --check .

@@ -16,7 +16,7 @@ from contextlib import closing
 
 import pytest
 
-from tests import databases, servers
+from tests import servers
 from tests.experiments.workbenches import Workbench, chain, fill, make_template, running_workbench
 
 STEPS = [f"step{number}" for number in range(1, 6)]
@@ -214,27 +214,30 @@ def test_runs_whose_postgresql_stays_away_longer_than_patience_are_taken_up_agai
 
 
 @pytest.fixture
-def small_disk(bench):
-    """`small_disk(worker)`: from now on the worker's files may not grow, as on a full disk; again with False."""
-    if bench.environ["DATABASE_URL"]:
-        pytest.skip("PostgreSQL's files are another process's")
+def on_sqlite(tmp_path):
+    """A workbench whose database is a file, whatever the others stand on."""
+    with servers.Redis() as redis:
+        bench = Workbench(tmp_path / "home", DATABASE_URL="", REDIS_URL=redis.url)
+        fill(bench)
+        yield bench
+        bench.end()
+
+
+def fill_the_disk(bench, worker, full=True):
+    """From now on the worker's files may not grow, as on a full disk; or again."""
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def limit(worker, full=True):
-        size = (bench.home / "workbench.sqlite3-wal").stat().st_size if full else most
-        resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, most))
-
-    return limit
+    size = (bench.home / "workbench.sqlite3-wal").stat().st_size if full else most
+    resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, most))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the files of a process that runs")
-@pytest.mark.skipif(bool(databases.SERVER), reason="the disk of a PostgreSQL is not ours to fill")
-def test_a_full_disk_makes_runs_wait_for_space_and_then_go_on(bench, small_disk):
+def test_a_full_disk_makes_runs_wait_for_space_and_then_go_on(on_sqlite):
+    bench = on_sqlite
     worker = bench.worker()
     start(bench, "slower", 4)
     calls_answered(bench, 4)
 
-    small_disk(worker)
+    fill_the_disk(bench, worker)
     sweep = "from workbench.experiments.sweeping import sweep; sweep()"
     give_up = time.monotonic() + 40
     while bench.rows("SELECT COUNT(*) FROM experiments_run WHERE status = 'running'") != [(0,)]:
@@ -242,15 +245,15 @@ def test_a_full_disk_makes_runs_wait_for_space_and_then_go_on(bench, small_disk)
         bench.python(sweep)  # somebody else, for whom there is space
         time.sleep(0.5)
     assert bench.rows(STATUSES) == [("queued", 4)]
-    small_disk(worker, full=False)
+    fill_the_disk(bench, worker, full=False)
 
     bench.wait_for(EXPERIMENT, "finished")
     every_run_ended_once(bench, 4)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the files of a process")
-@pytest.mark.skipif(bool(databases.SERVER), reason="the disk of a PostgreSQL is not ours to fill")
-def test_a_full_disk_under_a_run_of_the_command_line_is_a_sentence(bench):
+def test_a_full_disk_under_a_run_of_the_command_line_is_a_sentence(on_sqlite):
+    bench = on_sqlite
     file = bench.home / "t.json"
     file.write_text(json.dumps(chain("long", "scripted/echo", 2)))
     bench.cli("run", str(file), "--input", "x").communicate(timeout=60)  # the home is ready from here on

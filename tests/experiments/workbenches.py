@@ -32,7 +32,7 @@ class Workbench:
         self.environ = {
             **os.environ,
             "WORKBENCH_HOME": str(home),
-            "DATABASE_URL": environ.pop("DATABASE_URL", None) or databases.database_url(home),
+            "DATABASE_URL": environ.pop("DATABASE_URL", databases.database_url(home)),
             "REDIS_URL": environ.pop("REDIS_URL", None) or databases.queue_take(str(home)),
             "WORKBENCH_SCRIPTS": str(self.scripts),
             "DJANGO_SETTINGS_MODULE": "workbench.settings",
