@@ -13,7 +13,8 @@ from django.conf import settings
 
 from workbench.engine.errors import LimitReached, ProviderError
 from workbench.engine.throttle import Rate
-from workbench.experiments.shares import Alone, Ask, InRedis, Together, part_of
+from workbench.experiments.redis_shares import InRedis
+from workbench.experiments.shares import Alone, Ask, Together, part_of
 from workbench.experiments.throttle import QueueThrottle
 
 NAMES = count(1)

@@ -19,7 +19,8 @@ from django.conf import settings
 
 from workbench.engine.errors import LimitReached, ProviderError
 from workbench.engine.throttle import FREE, Rate, SecondsLeft, Turn, rate_of
-from workbench.experiments.shares import MOST_PAUSE_S, Alone, Ask, Given, InRedis, Shares, Together
+from workbench.experiments.redis_shares import InRedis
+from workbench.experiments.shares import MOST_PAUSE_S, Alone, Ask, Given, Shares, Together
 
 CLOSELY_S = 0.05
 LOOSELY_S = 0.25

@@ -118,7 +118,7 @@ def test_a_probe_tells_what_each_model_can_do(ollama, fake_models):
         7,
     )
     assert "embeddings" in embed.note
-    assert (old.capabilities, old.context, old.note) == (None, None, "")
+    assert (old.capabilities, old.context, old.note) == (None, None, "Its server does not say what it can do.")
 
 
 def test_a_model_that_can_not_be_shown_is_still_listed(ollama, fake_models):
