@@ -31,6 +31,7 @@ def test_pattern_that_backtracks_for_ever_elsewhere_answers_at_once():
         ({"patternProperties": {"(a+)+$": {}}}, "/s/patternProperties"),
         ({"$ref": "http://127.0.0.1:1/schema.json"}, "/s/$ref"),
         ({"$ref": "file:///etc/passwd"}, "/s/$ref"),
+        ({"properties": {"a": {"$ref": "#/$defs/nowhere"}}}, "/s/properties/a/$ref"),
         ({"unevaluatedProperties": False}, "/s/unevaluatedProperties"),
     ],
 )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 from jsonschema.exceptions import best_match
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from workbench.engine.conditions import compile_regex, regex_problems
+from workbench.engine.conditions import compile_regex, field_value, regex_problems
 from workbench.engine.documents import pointer
 from workbench.engine.errors import Problem
 
@@ -46,13 +47,13 @@ def schema_problems(schema: Mapping[str, Json], path: str) -> Iterator[Problem]:
     while waiting:
         here, part = waiting.pop()
         if isinstance(part, Mapping):
-            yield from _keyword_problems(part, here)
+            yield from _keyword_problems(part, here, schema)
             waiting.extend((here + pointer(key), value) for key, value in part.items() if key not in ("enum", "const"))
         elif isinstance(part, list):
             waiting.extend((f"{here}/{index}", value) for index, value in enumerate(part))
 
 
-def _keyword_problems(part: Mapping[str, Json], path: str) -> Iterator[Problem]:
+def _keyword_problems(part: Mapping[str, Json], path: str, whole: Mapping[str, Json]) -> Iterator[Problem]:
     for key, message in REFUSED.items():
         if key in part and isinstance(part[key], str | bool | Mapping):
             yield Problem(
@@ -64,6 +65,13 @@ def _keyword_problems(part: Mapping[str, Json], path: str) -> Iterator[Problem]:
     if isinstance(reference, str) and not reference.startswith("#"):
         message = f"The reference {reference!r} leads out of the schema; nothing is ever fetched."
         yield Problem("error", "bad_schema", path + "/$ref", message, 'Put it under "$defs" and refer to "#/$defs/…".')
+    elif isinstance(reference, str) and reference.startswith("#/") and not _holds(whole, reference):
+        yield Problem("error", "bad_schema", path + "/$ref", f"The schema holds nothing at {reference!r}.")
+
+
+def _holds(whole: Json, reference: str) -> bool:
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in unquote(reference).split("/")[1:]]
+    return field_value(whole, steps)[0]
 
 
 def schema_fault(schema: Mapping[str, Json], data: Json) -> str:

@@ -90,7 +90,7 @@ class Draft:
         if not self.configurations:
             return [error("configurations", "/configurations", "Choose at least one topology.")]
         twins = {
-            (it.configuration.topology, json.dumps(it.configuration.overrides, sort_keys=True))
+            (it.configuration.topology, it.configuration.commit, json.dumps(it.configuration.overrides, sort_keys=True))
             for it in self.configurations
         }
         found = []

@@ -236,7 +236,8 @@ def draft_initial(experiment: Experiment) -> dict[str, Any]:
         "keys": "\n".join(keys or []),
     }
     configurations = [
-        configuration_initial(it.topology, it.label, it.overrides) for it in experiment.configurations.all()
+        configuration_initial(f"{it.topology}@{it.commit}" if it.commit else it.topology, it.label, it.overrides)
+        for it in experiment.configurations.all()
     ]
     return {"facts": facts, "configurations": configurations, "evaluators": experiment.evaluators}
 

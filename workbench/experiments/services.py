@@ -66,7 +66,8 @@ def experiment_write(experiment: Experiment, spec: ExperimentSpec) -> Experiment
                 experiment=experiment,
                 position=position,
                 label=label,
-                topology=given.topology,
+                topology=given.name,
+                commit=given.commit,
                 overrides=given.overrides.stored(),
             )
             for position, (given, label) in enumerate(labelled(spec.configurations))

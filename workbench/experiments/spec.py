@@ -9,10 +9,13 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from workbench.engine.documents import read_json
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
-from workbench.engine.spec import Limits, ModelName, Name, Params, Spec
+from workbench.engine.spec import Limits, ModelName, Params, Spec
 
 MOST_REPETITIONS = 1000
 
+TopologyReference = Annotated[
+    str, StringConstraints(max_length=150, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(@[0-9a-f]{7,40})?$")
+]
 Label = Annotated[str, StringConstraints(max_length=200)]
 
 
@@ -30,11 +33,21 @@ class Overrides(Spec):
 
 
 class ConfigurationSpec(Spec):
-    """A topology, by name, with what is changed in it."""
+    """A topology with what is changed in it: `name` is its newest version at the start, `name@commit` an older one."""
 
-    topology: Name
+    topology: TopologyReference
     label: Label = ""
     overrides: Overrides = Overrides()
+
+    @property
+    def name(self) -> str:
+        """The topology's name."""
+        return self.topology.partition("@")[0]
+
+    @property
+    def commit(self) -> str:
+        """The version's commit, or nothing for the newest."""
+        return self.topology.partition("@")[2]
 
 
 def own_label(topology: str, overrides: Mapping[str, Any]) -> str:

@@ -28,12 +28,20 @@ class Card(NamedTuple):
 
 
 def stored_topology(name: str, commit: str | None = None) -> StoredTopology:
-    """The topology as it is now, or as a commit holds it. Raises `StoreError` where there is none."""
-    found = store().read(name, commit)
+    """The topology as it is now, or as a commit holds it; the first letters of one of its own commits will do. Raises
+    `StoreError` where there is none."""
+    found = store().read(name, commit and _whole(name, commit))
     if found is None:
         where = f" in {commit[:10]}" if commit else ""
         raise StoreError(f"There is no topology {name!r}{where}.")
     return found
+
+
+def _whole(name: str, commit: str) -> str:
+    if len(commit) >= 40:
+        return commit
+    meant = {version.commit for version in store().history(name, limit=10_000) if version.commit.startswith(commit)}
+    return meant.pop() if len(meant) == 1 else commit
 
 
 def topology_history(name: str, *, skip: int = 0, limit: int = 50) -> list[HistoryEntry]:

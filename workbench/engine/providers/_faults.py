@@ -47,9 +47,7 @@ def refusal(target: Target, status: int | None, body: Any, headers: Mapping[str,
         number = "" if status is None else f" ({status})"
         sentence = f"{target.name} at {target.url} failed{number}: {said}"
         busy = status in (503, 529)
-        return ProviderError(
-            sentence, code="server_error", temporary=True, retry_after=retry_after(headers), busy=busy
-        )
+        return ProviderError(sentence, code="server_error", temporary=True, retry_after=retry_after(headers), busy=busy)
     code = "not_found" if status == 404 else "http_error"
     return ProviderError(f"{target.name} at {target.url} refuses the request ({status}): {said}", code=code)
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from workbench.engine.errors import InvalidDocument, Problem
+from workbench.engine.documents import read_json
+from workbench.engine.errors import InvalidDocument, Problem, has_errors
 from workbench.engine.plugins import nearest
 from workbench.engine.providers import ModelRequest
 
@@ -109,9 +110,14 @@ class Script(Part):
     @classmethod
     def from_text(cls, text: str | bytes) -> Script:
         """Read a script file. Raises `InvalidDocument` with every problem in it."""
+        read = read_json(text)
+        if has_errors(read.problems):
+            raise InvalidDocument(
+                [problem._replace(message=f"The script: {problem.message}") for problem in read.problems]
+            )
         try:
-            return cls.model_validate(json.loads(text))
-        except (ValueError, RecursionError) as error:
+            return cls.model_validate(read.data)
+        except ValidationError as error:
             raise InvalidDocument(_problems(error)) from error
 
 
@@ -129,10 +135,8 @@ def _fault(value: Any) -> Any:
     return {"code": value} if isinstance(value, str) else value
 
 
-def _problems(error: Exception) -> list[Problem]:
-    if isinstance(error, ValidationError):
-        return [_problem(item["type"], item["loc"], item["msg"]) for item in error.errors(include_url=False)]
-    return [Problem("error", "invalid_json", "", f"The script is not JSON: {error}.")]
+def _problems(error: ValidationError) -> list[Problem]:
+    return [_problem(item["type"], item["loc"], item["msg"]) for item in error.errors(include_url=False)]
 
 
 def _problem(kind: str, place: tuple[str | int, ...], message: str) -> Problem:
