@@ -19,7 +19,10 @@ FOLDERS = {
     "workbench.engine.formats": "tests/engine/formats",
     "evaluators": "tests/evaluators",
 }
-MACHINE_PATH = re.compile(r"(?:/root/|/home/\w+/|/Users/\w+/|/work/|file:///)[\w.]")
+MACHINE_PATH = re.compile(
+    r"(?<![\w.])(?:/root/(?!\.ollama)|/home/(?!workbench/)\w+/|/Users/\w+/|/work/|file:///(?!etc/))[\w.]"
+)
+"""A path of whoever wrote it; not those inside the image that compose.yaml runs, nor what hostile input asks for."""
 INTERNAL = {"WORKBENCH_SUPERVISOR"}
 
 
