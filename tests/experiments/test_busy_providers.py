@@ -68,7 +68,8 @@ def test_a_killed_worker_leaves_its_share_to_the_other(bench):
     bench.worker()
 
     bench.wait_for("SELECT status FROM experiments_experiment", "finished")
-    assert bench.rows("SELECT DISTINCT status FROM experiments_run") == [("succeeded",)]
+    ended = bench.rows("SELECT DISTINCT status, reason FROM experiments_run")
+    assert ended == [("succeeded", "")], bench.logs()
 
 
 def test_a_server_that_says_429_fails_no_run_and_is_left_alone_as_long_as_it_asks(bench, fake_models):  # noqa: F811
