@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 from workbench.bench import shapes
 from workbench.bench.home import own_home
 from workbench.bench.processes import cpu_seconds, peak_mb
-from workbench.engine.errors import WorkbenchError
+from workbench.engine.errors import InvalidDocument, WorkbenchError, has_errors
 
 WORKERS = 2
 LOOK_EVERY = 0.1
 READY_WITHIN = 120.0
+IDLE_CPU_S = 0.1
+"""Less CPU within a second is heartbeats only."""
 PROBLEM = "Name the colour of the sky in one word. " * 25
 """A kilobyte, as prompts are."""
 
@@ -52,6 +54,7 @@ def experiment_figures(load: Load) -> dict[str, Any]:
                 OPENAI_COMPATIBLE_URL=address,
                 WORKBENCH_RUNS_AT_ONCE=str(load.concurrency),
                 WORKBENCH_RUN_PROCESSES=str(WORKERS),
+                WORKBENCH_PROVIDER_LIMITS=f"openai_compatible={load.concurrency}",
                 NO_PROXY="127.0.0.1",
             )
         )
@@ -82,6 +85,7 @@ def measured(load: Load, pids: dict[str, int]) -> dict[str, Any]:
 def drafted(load: Load) -> Any:
     """The experiment, ready to be started."""
     from workbench.datasets.services import dataset_import
+    from workbench.experiments.drafting import Draft
     from workbench.experiments.services import experiment_create
     from workbench.experiments.spec import ExperimentSpec
     from workbench.topologies.services import topology_save
@@ -90,9 +94,12 @@ def drafted(load: Load) -> Any:
     topology_save("bench", json.dumps(document), "For the benchmark", "bench")
     lines = (json.dumps({"id": f"i{number}", "problem": PROBLEM, "reference": "blue"}) for number in range(load.runs))
     dataset_import("bench", "\n".join(lines).encode(), "bench.jsonl")
-    return experiment_create(
+    made = experiment_create(
         ExperimentSpec.model_validate({"name": "bench", "dataset": "bench", "configurations": [{"topology": "bench"}]})
     )
+    if has_errors(problems := Draft(made).problems):  # looked at before the start, as the page of its plan does
+        raise InvalidDocument(problems)
+    return made
 
 
 def watched(experiment: Any) -> tuple[float, dict[str, int]]:
@@ -150,7 +157,9 @@ def workers(home: Path) -> Iterator[dict[str, int]]:
         for child in children:
             child.start({**os.environ, "WORKBENCH_SUPERVISOR": str(os.getpid())})
         wait_for_answers(children)
-        yield {child.name: child.pid for child in children if child.pid}
+        pids = {child.name: child.pid for child in children if child.pid}
+        wait_until_idle(pids.values())
+        yield pids
     finally:
         for child in children:
             child.ask_to_end()
@@ -168,6 +177,17 @@ def wait_for_answers(children: list[Any]) -> None:
         if gone or time.monotonic() > deadline:
             words = "\n".join(child.last_words() for child in gone or children)
             raise WorkbenchError(f"The workers do not start. The end of their logs:\n{words}")
+
+
+def wait_until_idle(pids: Collection[int]) -> None:
+    """Until they have loaded what they load ahead."""
+    deadline, before = time.monotonic() + READY_WITHIN, cpu_seconds(pids)
+    while before is not None and time.monotonic() < deadline:
+        time.sleep(1)
+        after = cpu_seconds(pids)
+        if after is None or after - before < IDLE_CPU_S:
+            return
+        before = after
 
 
 def difference(after: float | None, before: float | None) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any
 
 from celery import shared_task
@@ -37,9 +38,10 @@ def runs_sweep_task() -> None:
 def worker_start(sender: Any, **_: Any) -> None:
     """A worker of the runs' queue is warm before its first ticket, and sweeps from its start."""
     if "runs" in sender.app.amqp.queues.consume_from:
-        from workbench.experiments.worker import current
+        from workbench.experiments.worker import current, preload
 
         current()
+        threading.Thread(target=preload, name="preload", daemon=True).start()
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]

@@ -7,6 +7,7 @@ that no other start of a process has. What a killed worker held is swept back in
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
 import threading
@@ -195,6 +196,12 @@ def current() -> Worker:
         if _worker is None:
             _worker = Worker(max(1, -(-settings.RUNS_AT_ONCE // settings.RUN_PROCESSES)))
         return _worker
+
+
+def preload() -> None:
+    """The clients of model servers take seconds to import: not in the first call, where every run would wait."""
+    for name in ("openai", "openai.resources.chat", "httpx_aiohttp", "ollama"):
+        importlib.import_module(name)
 
 
 def started() -> Worker | None:
