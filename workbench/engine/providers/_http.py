@@ -154,17 +154,25 @@ def transport(*, use_proxy: bool, reuse: bool = True) -> httpx.AsyncBaseTranspor
     import httpx_aiohttp
 
     context = httpx.create_ssl_context()
+    return httpx_aiohttp.AiohttpTransport(
+        verify=context, client=lambda: _session(context, use_proxy=use_proxy, reuse=reuse)
+    )
 
-    def session() -> aiohttp.ClientSession:
-        import aiohttp
 
-        return aiohttp.ClientSession(
-            connector=_connector(context, reuse=reuse),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=use_proxy,
-        )
+def session(target: Target, *, reuse: bool = True) -> aiohttp.ClientSession:
+    """The same connections without a client above them, for where its share of a call is larger than all the rest."""
+    import aiohttp
+    import httpx
 
-    return httpx_aiohttp.AiohttpTransport(verify=context, client=session)
+    waits = aiohttp.ClientTimeout(total=None, sock_connect=target.timeouts.connect)  # `Watch` does the rest
+    return _session(httpx.create_ssl_context(), use_proxy=target.use_proxy, reuse=reuse, timeout=waits)
+
+
+def _session(context: ssl.SSLContext, *, use_proxy: bool, reuse: bool, **more: Any) -> aiohttp.ClientSession:
+    import aiohttp
+
+    connector, cookies = _connector(context, reuse=reuse), aiohttp.DummyCookieJar()
+    return aiohttp.ClientSession(connector=connector, cookie_jar=cookies, trust_env=use_proxy, **more)
 
 
 def _connector(context: ssl.SSLContext, *, reuse: bool) -> aiohttp.TCPConnector:
