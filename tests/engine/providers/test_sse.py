@@ -6,7 +6,9 @@ import pytest
 
 from workbench.engine.providers._sse import event_data
 
-STREAM = b": hello\nevent: message\ndata: one\n\ndata:two\r\nid: 7\r\n\r\n\n\ndata: three\ndata:  lines\n\ndata: [DONE]\n\n"
+STREAM = (
+    b": hello\nevent: message\ndata: one\n\ndata:two\r\nid: 7\r\n\r\n\n\ndata: three\ndata:  lines\n\ndata: [DONE]\n\n"
+)
 DATA = [b"one", b"two", b"three\n lines", b"[DONE]"]
 
 
