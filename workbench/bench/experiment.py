@@ -84,10 +84,12 @@ def measured(load: Load, pids: dict[str, int]) -> dict[str, Any]:
 
 def drafted(load: Load) -> Any:
     """The experiment, ready to be started."""
+    from workbench.catalog.probing import providers_probed
     from workbench.datasets.services import dataset_import
     from workbench.experiments.drafting import Draft
     from workbench.experiments.services import experiment_create
     from workbench.experiments.spec import ExperimentSpec
+    from workbench.experiments.tickets import queue_check
     from workbench.topologies.services import topology_save
 
     document = shapes.agent_chain(load.calls, "openai_compatible/tiny:latest", "{{ instance.problem }} {{ inbox }}")
@@ -97,7 +99,9 @@ def drafted(load: Load) -> Any:
     made = experiment_create(
         ExperimentSpec.model_validate({"name": "bench", "dataset": "bench", "configurations": [{"topology": "bench"}]})
     )
-    if has_errors(problems := Draft(made).problems):  # looked at before the start, as the page of its plan does
+    providers_probed(["openai_compatible"])  # a web server that is up has loaded what this needs, and Celery
+    queue_check()
+    if has_errors(problems := Draft(made).problems):
         raise InvalidDocument(problems)
     return made
 
