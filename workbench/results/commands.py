@@ -81,11 +81,11 @@ def experiment_begin(file: str) -> Experiment:
     from workbench.topologies.commands import document_bytes
 
     spec = experiment_read(document_bytes(file))
+    queue_check()
     try:
         dataset_version(spec.dataset)
     except UnknownDataset as error:
         raise InvalidDocument([Problem("error", "unknown_dataset", "/dataset", str(error))]) from error
-    queue_check()
     with transaction.atomic():
         made = experiment_create(spec, author="command line")
         problems = Draft(made).problems

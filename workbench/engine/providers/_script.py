@@ -15,6 +15,9 @@ from workbench.engine.providers import ModelRequest
 
 TEMPORARY = frozenset({"rate_limited", "server_error", "connect_timeout", "first_token_timeout", "idle_timeout"})
 
+HOSTILE = ("nul", "lone_surrogate")
+"""What a script may hold though no document may: it plays models, and models say such things."""
+
 
 class Part(BaseModel):
     """A part of a script: frozen, unknown keys refused."""
@@ -111,12 +114,11 @@ class Script(Part):
     def from_text(cls, text: str | bytes) -> Script:
         """Read a script file. Raises `InvalidDocument` with every problem in it."""
         read = read_json(text)
-        if has_errors(read.problems):
-            raise InvalidDocument(
-                [problem._replace(message=f"The script: {problem.message}") for problem in read.problems]
-            )
+        found = [problem for problem in read.problems if problem.code not in HOSTILE]
+        if has_errors(found):
+            raise InvalidDocument([problem._replace(message=f"The script: {problem.message}") for problem in found])
         try:
-            return cls.model_validate(read.data)
+            return cls.model_validate(json.loads(text) if read.data is None else read.data)
         except ValidationError as error:
             raise InvalidDocument(_problems(error)) from error
 
