@@ -57,9 +57,10 @@ def make_experiment(
 
 
 def make_configuration(experiment, position, label, given, instances) -> Configuration:
-    plan = Plan.objects.create(hash=f"{experiment.pk}-{position}", data={}, topology=label, commit="c" * 40)
+    topology = label[:100]
+    plan = Plan.objects.create(hash=f"{experiment.pk}-{position}", data={}, topology=topology, commit="c" * 40)
     configuration = Configuration.objects.create(
-        experiment=experiment, position=position, label=label, topology=label, plan=plan
+        experiment=experiment, position=position, label=label, topology=topology, plan=plan
     )
     places = [(instance, repetition + 1) for instance in instances for repetition in range(experiment.repetitions)]
     Run.objects.bulk_create(

@@ -18,6 +18,7 @@ import pytest
 
 from tests import servers
 from tests.experiments.workbenches import Workbench, chain, fill, make_template, running_workbench
+from tests.supervised import Up, processes_of
 
 STEPS = [f"step{number}" for number in range(1, 6)]
 STATUSES = "SELECT status, COUNT(*) FROM experiments_run GROUP BY status"
@@ -152,6 +153,25 @@ def can_write(bench) -> bool:
             return False
         connection.execute("ROLLBACK")
         return True
+
+
+@pytest.mark.postgres
+def test_two_workbenches_on_one_database_and_queue_share_the_work(on_postgres, tmp_path):
+    shared = {name: on_postgres.environ[name] for name in ("DATABASE_URL", "REDIS_URL", "WORKBENCH_SCRIPTS")}
+    homes, owners = (on_postgres.home, tmp_path / "other"), set()
+    one, other = (Up(home, WORKBENCH_RUNS_AT_ONCE="8", **shared) for home in homes)
+    with one, other:
+        number, give_up = start(on_postgres, "slow", 50), time.monotonic() + 90
+        while on_postgres.rows(f"{EXPERIMENT} WHERE id = {number}") != [("finished",)]:
+            assert time.monotonic() < give_up, on_postgres.rows(STATUSES)
+            owners |= set(on_postgres.rows("SELECT owner FROM experiments_run WHERE status = 'running'"))
+            time.sleep(0.1)
+        workers = [{pid for pid, command in processes_of(home).items() if " runs" in command} for home in homes]
+
+    every_run_ended_once(on_postgres, 50)
+    assert on_postgres.rows("SELECT MAX(attempt) FROM experiments_run") == [(1,)]
+    took = {int(owner.split(":")[1]) for (owner,) in owners}
+    assert all(took & pids for pids in workers), (took, workers)
 
 
 # The queue
