@@ -5,26 +5,11 @@ from __future__ import annotations
 import json
 import time
 
-import pytest
-
 from tests.experiments.test_worker import some
-from tests.experiments.workbenches import chain, make_template, running_workbench
+from tests.experiments.workbenches import chain
 from tests.fake_models import Raw, Says, fake_models  # noqa: F401
 
 CALLS = "SELECT data FROM experiments_runevent WHERE kind = 'model_called'"
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    home = tmp_path_factory.mktemp("template") / "home"
-    make_template(home)
-    return home
-
-
-@pytest.fixture
-def bench(tmp_path, template):
-    with running_workbench(tmp_path / "home", template) as bench:
-        yield bench
 
 
 def calls(bench) -> list[dict]:

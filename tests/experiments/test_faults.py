@@ -17,26 +17,13 @@ from contextlib import closing
 import pytest
 
 from tests import servers
-from tests.experiments.workbenches import Workbench, chain, fill, make_template, running_workbench
+from tests.experiments.workbenches import Workbench, chain, fill, running_workbench
 from tests.supervised import Up, processes_of
 
 STEPS = [f"step{number}" for number in range(1, 6)]
 STATUSES = "SELECT status, COUNT(*) FROM experiments_run GROUP BY status"
 CALLS = "SELECT run_id, node, visit FROM experiments_runevent WHERE kind = 'model_called' AND status = 'ok'"
 EXPERIMENT = "SELECT status FROM experiments_experiment"
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    home = tmp_path_factory.mktemp("template") / "home"
-    make_template(home)
-    return home
-
-
-@pytest.fixture
-def bench(tmp_path, template):
-    with running_workbench(tmp_path / "home", template) as bench:
-        yield bench
 
 
 @pytest.fixture

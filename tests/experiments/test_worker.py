@@ -4,24 +4,7 @@ import json
 import signal
 import time
 
-import pytest
-
-from tests.experiments.workbenches import make_template, running_workbench
-
 ENDED = "SELECT COUNT(*) FROM experiments_run WHERE status = 'succeeded'"
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    home = tmp_path_factory.mktemp("template") / "home"
-    make_template(home)
-    return home
-
-
-@pytest.fixture
-def bench(tmp_path, template):
-    with running_workbench(tmp_path / "home", template) as bench:
-        yield bench
 
 
 def some(number: int, topology: str) -> dict:

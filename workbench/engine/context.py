@@ -222,23 +222,16 @@ class Context:
     def _failed_call(
         self, model: str, request: ModelRequest, error: ProviderError, started: float, waited: float
     ) -> ModelCalled:
-        now = time.time()
-        return ModelCalled(
-            at=now,
-            path=self.path,
-            node=self.node,
-            visit=self.visit,
-            unit=self.unit,
-            call=request.call,
-            model=model,
-            messages=_dumped(request.messages),
+        return self._called(
+            model,
+            request,
+            waited,
             status=error.code,
             error=str(error),
             temporary=error.temporary,
             retry_after=error.retry_after,
             busy=error.busy,
-            waited_seconds=waited,
-            seconds=now - started,
+            seconds=time.time() - started,
         )
 
     def _made_call(
@@ -250,26 +243,20 @@ class Context:
         reply: ModelReply,
         waited: float,
     ) -> ModelCalled:
-        now = time.time()
         usage = reply.usage
         cost = call_cost(
             provider_name,
             request.model,
             usage,
-            at=now,
+            at=time.time(),
             free=provider.free,
             billed=reply.cost_usd,
             reference=provider.price_reference(),
         )
-        return ModelCalled(
-            at=now,
-            path=self.path,
-            node=self.node,
-            visit=self.visit,
-            unit=self.unit,
-            call=request.call,
-            model=model,
-            messages=_dumped(request.messages),
+        return self._called(
+            model,
+            request,
+            waited,
             request=reply.request,
             reply=reply.raw,
             content=reply.content,
@@ -284,10 +271,24 @@ class Context:
             usage_source=usage.source,
             cost_usd=cost.amount,
             cost_source=cost.source,
-            waited_seconds=waited,
             seconds=reply.seconds,
             first_token_seconds=reply.first_token_seconds,
             load_seconds=reply.load_seconds,
+        )
+
+    def _called(self, model: str, asked: ModelRequest, waited: float, **came: Any) -> ModelCalled:
+        """The event of a call: whose it is and what was asked, with what came of it."""
+        return ModelCalled(
+            at=time.time(),
+            path=self.path,
+            node=self.node,
+            visit=self.visit,
+            unit=self.unit,
+            call=asked.call,
+            model=model,
+            messages=_dumped(asked.messages),
+            waited_seconds=waited,
+            **came,
         )
 
     async def call_tool(self, name: str, arguments: Mapping[str, Json], allowed: Sequence[str]) -> str:
