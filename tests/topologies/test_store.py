@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -250,6 +252,20 @@ def test_writers_in_several_processes_lose_no_commit(repository: Path):
         version.message for name in ["shared", *(f"w{n}" for n in range(writers))] for version in store.history(name)
     }
     assert messages == {f"{writer}/{number}" for writer in range(writers) for number in range(commits)}
+
+
+def test_a_repository_that_many_make_at_once_appears_whole(tmp_path):
+    def first_save(number: int) -> str:
+        barrier.wait(30)
+        return Store(root).save(f"w{number}", "{}\n", message="First", author=ME).commit
+
+    for attempt in range(3):
+        root, barrier = tmp_path / str(attempt), threading.Barrier(8)
+        with ThreadPoolExecutor(8) as pool:
+            commits = list(pool.map(first_save, range(8)))
+
+        assert len(set(commits)) == 8
+        assert sorted(path.name for path in root.iterdir()) == [".git", *(f"w{n}.json" for n in range(8))]
 
 
 def test_committing_stays_quick_as_the_history_grows(store):

@@ -6,6 +6,7 @@ is touched. Other people may commit there with their own Git at any time: what i
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -20,7 +21,7 @@ from django.conf import settings
 
 from workbench.catalog.authors import local_author
 from workbench.engine.errors import WorkbenchError
-from workbench.topologies.gitcommand import StoreError
+from workbench.topologies.gitcommand import GitCommand, StoreError
 from workbench.topologies.reading import LARGEST, Reader, StoredTopology, file_name
 
 LOCK_SECONDS = 30.0
@@ -155,13 +156,19 @@ class Store(Reader):
             raise StoreError("The repository of topologies is on no branch. Check one out there first.") from error
 
     def _make(self) -> None:
+        """Make the repository where there is none: it appears whole, whoever else makes it in the same moment."""
         if self.exists():
             return
         try:
             self.root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self.root, prefix=".making-") as folder:
+                made = GitCommand(Path(folder))
+                made.run("init", "--quiet", "--initial-branch=main", "--template=")
+                made.folder.rename(self.git.folder)
         except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                return  # somebody else was quicker
             raise StoreError(f"The repository of topologies can't be made at {self.root}: {error.strerror}.") from error
-        self.git.run("init", "--quiet", "--initial-branch=main", "--template=")
 
     def _busy_outside(self) -> bool:
         """Whether somebody's own Git is writing here; a commit now would leave its index behind."""
