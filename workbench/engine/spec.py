@@ -18,9 +18,21 @@ NODE_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 RESERVED_IDS = frozenset({"start", "end", "instance", "vars", "inbox", "nodes", "run", "visit"})
 
 Json = Any
+
+
+def shown_as(what: str) -> Any:
+    """Marks a field for forms: what a person chooses or writes in it. `hidden`: planning writes it, nobody else."""
+    return Field(json_schema_extra={"x-input": what})
+
+
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-ModelName = Annotated[str, StringConstraints(min_length=3, max_length=300, pattern=r"^[a-z_]+/.+$")]
+ModelName = Annotated[str, StringConstraints(min_length=3, max_length=300, pattern=r"^[a-z_]+/.+$"), shown_as("model")]
 Text = Annotated[str, StringConstraints(max_length=1_000_000)]
+Prompt = Annotated[Text, shown_as("prompt")]
+AgentName = Annotated[str, shown_as("agent")]
+ToolName = Annotated[str, shown_as("tool")]
+NodeName = Annotated[str, shown_as("node")]
+ConditionJson = Annotated[dict[str, Json], shown_as("condition")]
 
 
 class Spec(BaseModel):
@@ -84,9 +96,9 @@ class NodeSpec(BaseModel):
 class EdgeSpec(Spec):
     """A passage from one node to another; §1 "Edges" of the format says what each field does."""
 
-    source: str = Field(alias="from")
-    target: str = Field(alias="to")
-    when: dict[str, Json] | None = None
+    source: NodeName = Field(alias="from")
+    target: NodeName = Field(alias="to")
+    when: ConditionJson | None = None
     trigger: bool = True
     carry: bool = True
     keep: bool = False
@@ -103,8 +115,8 @@ class TopologySpec(Spec):
     format: Literal["workbench.topology/1"]
     name: Name
     description: Text = ""
-    start: tuple[str, ...]
-    end: tuple[str, ...]
+    start: tuple[NodeName, ...]
+    end: tuple[NodeName, ...]
     defaults: Defaults = Defaults()
     limits: Limits = Limits()
     vars: dict[str, Json] = {}

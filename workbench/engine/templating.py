@@ -280,11 +280,12 @@ class Reference(NamedTuple):
     later: bool
 
 
-def references(text: str) -> list[Reference]:
-    """The names a prompt uses. Raises `TemplateError` for one that can't be read."""
+@lru_cache(maxsize=4096)
+def references(text: str) -> Sequence[Reference]:
+    """The names a prompt uses. Raises `TemplateError` for one that can't be read. An editor asks again at every change."""
     found: list[Reference] = []
     _Walk(found).visit(_parse(text), frozenset(), False, frozenset())
-    return found
+    return tuple(found)
 
 
 class _Walk:

@@ -17,7 +17,7 @@ from workbench.engine.events import MessageData
 from workbench.engine.nodes import Surroundings
 from workbench.engine.nodes._models import RoleConfig, asked_params, role_resolved
 from workbench.engine.providers import ChatMessage
-from workbench.engine.spec import ModelName, Params, Spec, Text
+from workbench.engine.spec import ModelName, Params, Prompt, Spec
 from workbench.engine.templating import references
 
 Json = Any
@@ -39,7 +39,7 @@ IMPROVE = "Now answer again without these faults. Give the improved answer alone
 class Reflect(Spec):
     """Whether the agent criticises its answer and gives a better one, and how often."""
 
-    prompt: Text | None = Field(None, description="How it is asked to criticise its answer.")
+    prompt: Prompt | None = Field(None, description="How it is asked to criticise its answer.")
     rounds: int = Field(1, ge=1, le=3)
 
 
@@ -55,7 +55,8 @@ class Clarify(Spec):
     """How many questions the agent may ask the agent whose message it read last, before it answers."""
 
     max: int = Field(1, ge=1, le=5)
-    roles: dict[str, Role] | None = Field(None, description="The predecessors once resolved; planning writes them.")
+    roles: dict[str, Role] | None = Field(None, json_schema_extra={"x-input": "hidden"})
+    """The predecessors once resolved; planning writes them."""
 
 
 def clarify_problems(clarify: Clarify | None, tools: bool, around: Surroundings) -> Iterator[Problem]:

@@ -30,7 +30,8 @@ class Retrieve(Spec):
 
     source: Literal["instance.files", "run"] = Field(alias="from")
     top_k: int = Field(3, ge=1, le=50)
-    nodes: tuple[str, ...] | None = Field(None, description="Whose messages are searched; planning writes it.")
+    nodes: tuple[str, ...] | None = Field(None, json_schema_extra={"x-input": "hidden"})
+    """Whose messages are searched; planning writes it."""
 
 
 class Memory(Spec):
@@ -39,7 +40,8 @@ class Memory(Spec):
 
     short_term: Literal[True] | ShortTerm | None = None
     blackboard: str | None = Field(None, min_length=1, max_length=100)
-    writers: tuple[str, ...] | None = Field(None, description="Who writes on the blackboard; planning writes it.")
+    writers: tuple[str, ...] | None = Field(None, json_schema_extra={"x-input": "hidden"})
+    """Who writes on the blackboard; planning writes it."""
     retrieve: Retrieve | None = None
 
 

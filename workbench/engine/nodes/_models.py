@@ -15,7 +15,7 @@ from workbench.engine.nodes import NodeConfig, Surroundings
 from workbench.engine.plugins import nearest
 from workbench.engine.providers import PROVIDERS, ChatMessage, ModelReply
 from workbench.engine.schemas import schema_fault
-from workbench.engine.spec import AgentSpec, ModelName, Params, Text
+from workbench.engine.spec import AgentName, AgentSpec, ModelName, Params, Prompt
 
 Json = Any
 
@@ -25,9 +25,9 @@ _FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 class RoleConfig(NodeConfig):
     """What node types share that ask a model in a role. What a node says wins over its agent, that over the defaults."""
 
-    agent: str | None = Field(None, description="An agent of the catalogue: its name, or name@version.")
-    system: Text | None = None
-    prompt: Text | None = Field(None, description="Left out, the agent's prompt, else the inbox.")
+    agent: AgentName | None = Field(None, description="An agent of the catalogue: its name, or name@version.")
+    system: Prompt | None = None
+    prompt: Prompt | None = Field(None, description="Left out, the agent's prompt, else the inbox.")
     model: ModelName | None = None
     params: Params = Params()
 

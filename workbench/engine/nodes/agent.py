@@ -44,14 +44,14 @@ from workbench.engine.nodes._models import (
 )
 from workbench.engine.providers import PROVIDERS, ChatMessage, ModelReply, ToolCall
 from workbench.engine.schemas import schema_problems
-from workbench.engine.spec import OutputSpec
+from workbench.engine.spec import OutputSpec, ToolName
 from workbench.engine.tools import TOOLS
 
 MAX_UNKNOWN_TOOLS = 2
 
 
 class AgentConfig(RoleConfig):
-    tools: tuple[str, ...] | None = Field(None, description="What it may do; left out, what its agent allows.")
+    tools: tuple[ToolName, ...] | None = Field(None, description="What it may do; left out, what its agent allows.")
     max_steps: int = Field(20, ge=1, le=1000, description="Model calls in one visit at most, tool calls between them.")
     output: Literal["text"] | OutputSpec | None = Field(None, description="Text, or JSON of a given schema.")
     memory: Memory | None = Field(None, description="What it remembers of its earlier visits.")

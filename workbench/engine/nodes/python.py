@@ -27,7 +27,9 @@ START = (
 
 
 class PythonConfig(NodeConfig):
-    code: Text | None = Field(None, description="What to run; left out, the code in the last message.")
+    code: Text | None = Field(
+        None, description="What to run; left out, the code in the last message.", json_schema_extra={"x-input": "code"}
+    )
     timeout_s: float = Field(60, gt=0, le=3600, description="Seconds it may take.")
 
 

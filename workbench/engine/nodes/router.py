@@ -12,7 +12,7 @@ from workbench.engine.events import MessageData
 from workbench.engine.nodes import Emitted, Node, Surroundings
 from workbench.engine.nodes._models import RoleConfig, ask_for_json, opening, role_problems, role_resolved
 from workbench.engine.plugins import nearest
-from workbench.engine.spec import Json, Spec
+from workbench.engine.spec import ConditionJson, Json, NodeName, Spec
 
 END = "end"
 
@@ -20,14 +20,14 @@ END = "end"
 class RouterRule(Spec):
     """Where to go when the last message passes a condition."""
 
-    when: dict[str, Json]
-    to: tuple[str, ...] = Field(min_length=1)
+    when: ConditionJson
+    to: tuple[NodeName, ...] = Field(min_length=1)
 
 
 class RouterConfig(RoleConfig):
     mode: Literal["model", "rules"] = "model"
     rules: tuple[RouterRule, ...] = Field((), description="With mode rules: the first that holds decides.")
-    on_unclear: str = Field("fail", description="Where no choice can be read: fail, end, or a target.")
+    on_unclear: NodeName = Field("fail", description="Where no choice can be read: fail, end, or a target.")
 
 
 class Router(Node):

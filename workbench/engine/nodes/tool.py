@@ -11,12 +11,12 @@ from workbench.engine.errors import PluginError, Problem
 from workbench.engine.events import MessageData
 from workbench.engine.nodes import Emitted, Node, NodeConfig, Surroundings
 from workbench.engine.plugins import nearest
-from workbench.engine.spec import Json
+from workbench.engine.spec import Json, ToolName
 from workbench.engine.tools import TOOLS
 
 
 class ToolConfig(NodeConfig):
-    tool: str = Field(description="The tool to call.")
+    tool: ToolName = Field(description="The tool to call.")
     args: dict[str, Json] = Field({}, description="Its arguments; each text in them is a prompt.")
 
 

@@ -9,15 +9,16 @@ from workbench.engine.context import Context
 from workbench.engine.errors import NodeFailed
 from workbench.engine.events import MessageData
 from workbench.engine.nodes import Emitted, Node, NodeConfig
-from workbench.engine.spec import Json, Text
+from workbench.engine.spec import Json, Prompt
 
 PROBLEM = "problem"
 
 
 class TopologyConfig(NodeConfig):
     topology: str | dict[str, Json] = Field(description="A topology's name, name@commit, or a whole document.")
-    inputs: dict[str, Text] = Field({}, description="A prompt for each var to set; `problem` is what it starts from.")
-    plan: dict[str, Json] | None = Field(None, description="The topology once resolved; planning writes it.")
+    inputs: dict[str, Prompt] = Field({}, description="A prompt for each var to set; `problem` is what it starts from.")
+    plan: dict[str, Json] | None = Field(None, json_schema_extra={"x-input": "hidden"})
+    """The topology once resolved; planning writes it."""
 
 
 class Topology(Node):

@@ -16,7 +16,7 @@ from workbench.engine.events import MessageData
 from workbench.engine.nodes import Emitted, Node, NodeConfig, Surroundings
 from workbench.engine.nodes._models import ask_for_json, model_problems, resolved_model
 from workbench.engine.providers import ChatMessage
-from workbench.engine.spec import ModelName, Params, Spec, Text
+from workbench.engine.spec import ModelName, Params, Prompt, Spec
 
 JUDGE = "You compare answers to one problem and pick the best of them. Judge what they say, not how long they are."
 
@@ -30,7 +30,7 @@ class ByField(Spec):
 class VoteConfig(NodeConfig):
     by: Literal["majority", "judge"] | ByField = "majority"
     normalise: bool = Field(True, description="Compare without case, outer punctuation and doubled spaces.")
-    prompt: Text | None = Field(None, description="What the judge is asked; the numbered answers follow it.")
+    prompt: Prompt | None = Field(None, description="What the judge is asked; the numbered answers follow it.")
     model: ModelName | None = None
     params: Params = Params()
 
