@@ -8,7 +8,7 @@ import math
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from workbench.engine.errors import ProviderError
@@ -81,6 +81,7 @@ class Watch:
     def __init__(self, target: Target, *, listing: bool = False) -> None:
         self.target, self._listing = target, listing
         self.first_token_seconds: float | None = None
+        self._last_token: float | None = None
 
     async def __aenter__(self) -> Self:
         self._began = perf_counter()
@@ -98,11 +99,17 @@ class Watch:
     def seconds(self) -> float:
         return perf_counter() - self._began
 
+    @property
+    def quiet_seconds(self) -> float | None:
+        """Seconds since something of the answer came; None: nothing has."""
+        return None if self._last_token is None else monotonic() - self._last_token
+
     def token(self) -> None:
         """Something of the answer came."""
         if self.first_token_seconds is None:
             self.first_token_seconds = self.seconds
-        self._timeout.reschedule(asyncio.get_running_loop().time() + self.target.timeouts.idle)
+        self._last_token = asyncio.get_running_loop().time()  # the clock of `monotonic`
+        self._timeout.reschedule(self._last_token + self.target.timeouts.idle)
 
     def _too_late(self) -> ProviderError:
         target, limits = self.target, self.target.timeouts

@@ -12,6 +12,7 @@ from workbench.engine.providers import ModelReply, ModelRequest, ToolCall, Usage
 from workbench.engine.providers._estimate import estimated_tokens
 from workbench.engine.providers._http import Watch
 from workbench.engine.providers._text import ReasoningFilter, Repetition, calls_from_text, split_reasoning
+from workbench.engine.under_way import Heard, Said
 
 OUTPUT_TOKENS = 4096
 """The limit of an answer that sets none: no call goes out without one."""
@@ -23,6 +24,9 @@ class Growing:
 
     def __init__(self, request: ModelRequest, watch: Watch, on_text: Callable[[str], None] | None) -> None:
         self.request, self.watch, self._on_text = request, watch, on_text
+        if isinstance(on_text, Heard):
+            on_text.follow(self.said)
+            self._on_text = None
         self.calls: list[ToolCall] = []
         self.finish, self.model, self.usage = "", "", Usage()
         self.cost_usd: Decimal | None = None
@@ -41,6 +45,12 @@ class Growing:
     def reasoning(self) -> str:
         """The reasoning that came apart from the content."""
         return "".join(self._reasoning)
+
+    def said(self) -> Said:
+        """What came so far, for whoever looks on."""
+        text = ReasoningFilter().feed(self.text)
+        reasoning = self.reasoning or ("" if text else split_reasoning(self.text).reasoning)
+        return Said(text, reasoning, self.watch.quiet_seconds)
 
     def add(self, content: str, reasoning: str) -> None:
         """Take in a piece."""

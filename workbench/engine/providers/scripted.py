@@ -14,6 +14,7 @@ from workbench.engine.plugins import nearest
 from workbench.engine.providers import ModelInfo, ModelReply, ModelRequest, ProbeResult, Provider, ToolCall, Usage
 from workbench.engine.providers._estimate import estimated_input_tokens, estimated_tokens
 from workbench.engine.providers._script import Entry, Fault, Script, Tokens
+from workbench.engine.under_way import Heard, Said
 
 __all__ = ["Entry", "Fault", "Script", "ScriptedProvider", "Tokens"]
 
@@ -50,13 +51,16 @@ class ScriptedProvider(Provider):
             if isinstance(given, ModelReply):
                 return given
             entry, latency = given if isinstance(given, Entry) else Entry(text=given), 0.0
-        await asyncio.sleep(latency if entry.latency_s is None else entry.latency_s)
+        latency = latency if entry.latency_s is None else entry.latency_s
+        if isinstance(on_text, Heard):
+            on_text.follow(lambda: _said(entry, latency, perf_counter() - began))
+        await asyncio.sleep(latency)
         if entry.fault:
             fault = entry.fault
             raise ProviderError(
                 fault.sentence, code=fault.code, temporary=fault.is_temporary, retry_after=fault.retry_after
             )
-        if on_text and entry.content:
+        if on_text and entry.content and not isinstance(on_text, Heard):
             on_text(entry.content)
         return _reply(request, entry, perf_counter() - began)
 
@@ -88,6 +92,15 @@ class ScriptedProvider(Provider):
     def _unknown(self, name: str) -> str:
         place = "WORKBENCH_SCRIPTS names no folder" if self._folder is None else f"{self._folder} has no {name}.json"
         return f"There is no script {name!r}: {place}.{nearest(name, [ECHO, *self._names()])}"
+
+
+def _said(entry: Entry, latency: float, seconds: float) -> Said:
+    """The words that a model would have said by now, had it spoken evenly."""
+    words = [] if entry.fault else entry.content.split(" ")
+    spoken = words[: int(len(words) * min(1.0, seconds / latency))] if latency else words
+    if not spoken:
+        return Said()
+    return Said(" ".join(spoken), "", seconds - len(spoken) * latency / len(words))
 
 
 def _reply(request: ModelRequest, entry: Entry, seconds: float) -> ModelReply:
