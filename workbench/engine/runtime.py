@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from workbench.engine.compiler import CompiledPlan, Show, compile_plan
 from workbench.engine.context import Context, NestedResult, RetryPolicy, RunInput, RunServices
 from workbench.engine.errors import LimitReached, WorkbenchError
 from workbench.engine.events import (
@@ -34,6 +33,9 @@ from workbench.engine.providers import Providers
 from workbench.engine.scheduling import EdgeFailed, Outcome, Scheduler, Visit
 from workbench.engine.units import Units
 from workbench.engine.workspaces import Snapshot
+
+if TYPE_CHECKING:
+    from workbench.engine.compiler import CompiledPlan, Show
 
 Status = Literal["succeeded", "failed"]
 ROTATE = 256
@@ -74,7 +76,9 @@ async def run_plan(
 ) -> RunResult:
     """Run it to its end, or on from where `journal.recorded` stops. Expected failures are a status, not an exception;
     cancelling it aborts what is in flight and writes no end, so that it can be continued."""
-    shared = Shared(_Log(journal), Budget(plan.limits), stop)
+    from workbench.engine.compiler import compile_plan  # loads LangGraph, which a replay does without
+
+    shared = Shared(_Log(journal), Budget(plan.limits), stop, compile_plan)
     run = Run(compile_plan(plan), shared)
     services = RunServices(
         given=given,
@@ -107,8 +111,15 @@ class _Log:
             self.recorded[_key(event)] = event
             if event.kind in ("model_called", "tool_called"):
                 self._calls.setdefault((event.path, event.node, event.visit), []).append(event)
+        self.paths = self._paths(journal.recorded)
         self.worked = _working_seconds(journal.recorded)
         self._writing: set[asyncio.Task[None]] = set()
+
+    @staticmethod
+    def _paths(recorded: Sequence[Any]) -> set[tuple[str, ...]]:
+        """The visits (not units) of nested topologies of which something inside is known."""
+        found = {getattr(event, "path", ()) for event in recorded}
+        return {(*path[:-1], ".".join(path[-1].split(".")[:2])) for path in found if path}
 
     def calls_of(self, ended: VisitEnded) -> Sequence[Any]:
         """The calls that earlier attempts wrote down for a visit, in order."""
@@ -156,8 +167,10 @@ def _key(event: Any) -> tuple[Any, ...]:
 class Shared:
     """What a run and the topologies nested in it have in common. `told`: every message of every visit, by node."""
 
-    def __init__(self, log: _Log, budget: Budget, stop: asyncio.Event) -> None:
-        self.log, self.budget, self.stop = log, budget, stop
+    def __init__(
+        self, log: _Log, budget: Budget, stop: asyncio.Event, compiled: Callable[[RunPlan], CompiledPlan]
+    ) -> None:
+        self.log, self.budget, self.stop, self.compiled = log, budget, stop, compiled
         self.order: list[str] = []
         self.told: dict[str, list[str]] = {}
 
@@ -190,6 +203,8 @@ class _Ending(NamedTuple):
 
 class Run:
     """One run under way, or one nested in it (then with a `path`): the driver that the compiled graph triggers."""
+
+    context: ClassVar[type[Context]] = Context
 
     def __init__(self, compiled: CompiledPlan, shared: Shared, path: tuple[str, ...] = ()) -> None:
         self.compiled, self.plan, self.path = compiled, compiled.plan, path
@@ -238,7 +253,7 @@ class Run:
         self, plan: Mapping[str, Any], problem: str, variables: Mapping[str, str], path: tuple[str, ...]
     ) -> NestedResult:
         """Run a nested topology: its own schedule, the run's limits, journal and stop. Raises `LimitReached`."""
-        inner = Run(compile_plan(RunPlan.model_validate(plan)), self.shared, path)
+        inner = type(self)(self.shared.compiled(RunPlan.model_validate(plan)), self.shared, path)
         given = self.services.given._replace(problem=problem)
         services = replace(
             self.services, given=given, vars={**inner.plan.vars, **variables}, nested=inner.nest, emitted=inner.emitted
@@ -357,8 +372,8 @@ class Run:
     async def _work(self, node: Node, visit: Visit, seen: dict[str, dict[str, Any]]) -> _Came:
         """The work of a visit; expected failures are what came of it, not exceptions."""
         began = time.monotonic()
-        earlier = self.log.recorded.get(("visit_ended", self.path, node.node, visit.number))
-        if earlier is not None and not node.nests:
+        earlier = self._earlier_end(node, visit)
+        if earlier is not None:
             self._account(earlier)
             node.recall(visit.state, earlier, self.log.calls_of(earlier))
             return _Came(earlier, began)
@@ -367,7 +382,7 @@ class Run:
         )
 
         async def once(unit: int | None, inbox: tuple[MessageData, ...]) -> Emitted:
-            context = Context(
+            context = self.context(
                 self.services, node.node, visit.number, inbox, seen, unit=unit, path=self.path, state=visit.state
             )
             return await self._with_retries(node, inbox, context)
@@ -378,6 +393,12 @@ class Run:
             return _Came(await Units(node.node, visit, once).worked(), began)
         except WorkbenchError as error:
             return _Came(error, began)
+
+    def _earlier_end(self, node: Node, visit: Visit) -> VisitEnded | None:
+        """The end of the visit, if it is to be taken from the journal. What nests is gone through again, unless nothing
+        is known of its inside."""
+        ended: VisitEnded | None = self.log.recorded.get(("visit_ended", self.path, node.node, visit.number))
+        return None if node.nests and (*self.path, f"{node.node}.{visit.number}") in self.log.paths else ended
 
     async def _with_retries(self, node: Node, inbox: tuple[MessageData, ...], context: Context) -> Emitted:
         """Run a node, again from a clean workspace where it failed and may retry."""
