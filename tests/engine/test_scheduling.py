@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.engine.reference import Link, Reference
-from workbench.engine.conditions import Judged, read_condition
+from tests.engine.reference import Reference, Said
+from tests.engine.reference_nodes import link_of
+from workbench.engine.conditions import read_condition
 from workbench.engine.events import MessageData
 from workbench.engine.scheduling import Edge, Graph, Outcome, Scheduler
 from workbench.engine.transforms import read_split, read_transform
@@ -122,38 +123,24 @@ def scheduled(size, edges, starts, outcome, pick, joins=None, winners=None):
         result = Outcome("succeeded" if status == "silent" else status, messages, chosen, mapped)
         fired[visit.node, visit.number] = list(scheduler.finish(visit, result))
     assert scheduler.done
-    return inboxes, fired, {index: count for index, count in scheduler.firings.items() if count}, scheduler.won
+    return inboxes, fired, {index: count for index, count in enumerate(scheduler.firings) if count}, scheduler.won
 
 
 def referred(size, edges, starts, outcome, joins):
-    links = []
-    for edge in edges:
-        condition = read_condition(edge["when"])
-        transform = read_transform(edge["transform"]) if edge["transform"] else None
-        split = read_split(edge["map"]) if edge["map"] else None
+    def answered(turn):
+        units = None if turn.units is None else [unit.text for unit in turn.units]
+        status, messages, targets = outcome(turn.node, turn.number, units)
+        return status, [Said(*message) for message in messages], targets
 
-        def transformed(text, transform=transform):
-            message = transform(MessageData(text=text))
-            return message.text if message else None
+    ran = Reference(size, [link_of(edge) for edge in edges], starts, answered, lambda count: 0, set(joins)).run()
+    inboxes = {visit: texts_of(inbox) for visit, inbox in ran.inboxes.items()}
+    return inboxes, ran.fired, {number: count for number, count in ran.fired_count.items() if count}
 
-        links.append(
-            Link(
-                edge["source"],
-                edge["target"],
-                lambda text, status, condition=condition: condition.test(Judged(text, status=status)),
-                condition.otherwise,
-                edge["trigger"],
-                edge["carry"],
-                edge["keep"],
-                edge["clear"],
-                edge["max"],
-                transformed if transform else None,
-                (lambda text, split=split: [unit.text for unit in split(MessageData(text=text))]) if split else None,
-                edge["when"] is None,
-            )
-        )
-    ran = Reference(size, links, starts, outcome, lambda count: 0, set(joins)).run()
-    return ran.inboxes, ran.fired, {number: count for number, count in ran.fired_count.items() if count}
+
+def texts_of(inbox):
+    if isinstance(inbox, tuple):
+        return tuple(texts_of(part) for part in inbox)
+    return [message.text for message in inbox]
 
 
 @settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.func import task
@@ -50,7 +50,7 @@ class CompiledPlan:
         self.nodes: list[Node] = plan.made_nodes()
         self.graph: Graph = plan.graph()
         self.ids = list(plan.nodes)
-        self._shown = {node.node: _shown_as(node.node) for node in self.nodes if node.waits}
+        self._shown = {node.node: Shown.under(node.node) for node in self.nodes if node.waits}
         self.state_graph = self._state_graph()
 
     def _state_graph(self) -> Any:
@@ -103,11 +103,34 @@ def graph_id(node: str) -> str:
     return f"{node}_" if node == DRIVER else node
 
 
-def _shown_as(name: str) -> Callable[[asyncio.Task[Any], asyncio.Future[None]], Awaitable[Any]]:
-    async def shown(work: asyncio.Task[Any], turn: asyncio.Future[None]) -> None:
-        await asyncio.wait([work, turn], return_when=asyncio.FIRST_COMPLETED)
+ShowsWork = Callable[["asyncio.Task[Any]", "asyncio.Future[None]"], Awaitable[Any]]
 
-    return task(shown, name=graph_id(name))  # type: ignore[call-overload, no-any-return]
+
+class Shown:
+    """What shows works, by the names of nodes, the same for all plans: LangGraph prepares a function at each call anew
+    (0.1 ms) unless it finds it in its module by its qualified name."""
+
+    MOST = 10_000
+    tasks: ClassVar[dict[str, ShowsWork]] = {}
+
+    @classmethod
+    def under(cls, name: str) -> ShowsWork:
+        """What shows a work as the node of this name."""
+        if name not in cls.tasks:
+            if len(cls.tasks) == cls.MOST:
+                return cls._made(name)
+            cls.tasks[name] = cls._made(name)
+        return cls.tasks[name]
+
+    @classmethod
+    def _made(cls, name: str) -> ShowsWork:
+        async def shown(work: asyncio.Task[Any], turn: asyncio.Future[None]) -> None:
+            await asyncio.wait([work, turn], return_when=asyncio.FIRST_COMPLETED)
+
+        if len(cls.tasks) < cls.MOST:
+            shown.__qualname__ = f"{cls.__qualname__}.as_{name}"
+            setattr(cls, f"as_{name}", staticmethod(shown))
+        return task(shown, name=graph_id(name))  # type: ignore[call-overload, no-any-return]
 
 
 async def _never(state: State) -> State:

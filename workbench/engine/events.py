@@ -8,7 +8,7 @@ for calls, `call` (from 1, within the visit).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Protocol
 
@@ -40,7 +40,9 @@ class MessageData:
 
     def by(self, source: str) -> MessageData:
         """The same message from another node."""
-        return replace(self, source=source)
+        return MessageData(
+            text=self.text, source=source, status=self.status, data=self.data, structured=self.structured
+        )
 
 
 class AtVisit(EventBase):
@@ -72,8 +74,10 @@ class VisitStarted(AtVisit):
 class ModelCalled(AtVisit):
     """A model call ended. `request` and `reply` are the bodies as sent and received; `messages` the rendered prompt.
 
-    `status` is `ok` or the code of the error, `error` its sentence. `cost_usd` None: unknown. `waited_seconds` were
-    spent before the call, for its turn at the provider; `seconds` are the call's own.
+    `status` is `ok` or the code of the error, `error` its sentence, `content` then what came before it. `cost_usd` None:
+    unknown; `price` says the unit prices and whose. `waited_seconds` were spent before the call, for its turn at the
+    provider; `seconds` are the call's own, without `load_seconds`. What a machine of one's own takes is an estimate
+    beside the money, from `compute_seconds`.
     """
 
     kind: Literal["model_called"] = "model_called"
@@ -100,6 +104,10 @@ class ModelCalled(AtVisit):
     usage_source: Literal["reported", "estimated", "unknown"] = "unknown"
     cost_usd: Decimal | None = None
     cost_source: str = "unknown"
+    price: str = ""
+    compute_seconds: float | None = None
+    machine_usd: Decimal | None = None
+    machine_wh: float | None = None
     seconds: float = 0.0
     first_token_seconds: float | None = None
     load_seconds: float | None = None
@@ -117,6 +125,48 @@ class ToolCalled(AtVisit):
     result: str = ""
     code: str = ""
     seconds: float = 0.0
+
+
+class AttachedFile(BaseModel):
+    """A file that came with an answer: its name, its size, and by which hash its content is found."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    size: int
+    sha256: str
+
+
+class Asked(AtVisit):
+    """A person is asked, and the visit waits. `key` names the question, `call` counts questions within the visit;
+    `free`: something else than a choice may be said; at the `deadline` (seconds since the epoch) `default` is taken, or
+    where there is none, there is no answer. `asker` is the node type or the tool that asks."""
+
+    kind: Literal["asked"] = "asked"
+    call: int
+    key: str
+    asker: str
+    question: str
+    choices: tuple[str, ...] = ()
+    free: bool = True
+    deadline: float | None = None
+    default: str | None = None
+
+
+class Answered(AtVisit):
+    """What came of a question: what a person (`by`) said at `answered_at`, or that the time was up; then `text` is the
+    default, if there is one. Replay goes by it."""
+
+    kind: Literal["answered"] = "answered"
+    call: int
+    key: str
+    status: Literal["answered", "timed_out"] = "answered"
+    text: str = ""
+    choice: str | None = None
+    files: tuple[AttachedFile, ...] = ()
+    by: str = ""
+    answered_at: float
+    waited_seconds: float = 0.0
 
 
 class VisitEnded(AtVisit):
@@ -175,7 +225,17 @@ class RunEnded(EventBase):
 
 
 Event = Annotated[
-    RunStarted | VisitStarted | ModelCalled | ToolCalled | VisitEnded | Joined | Noted | LimitHit | RunEnded,
+    RunStarted
+    | VisitStarted
+    | ModelCalled
+    | ToolCalled
+    | Asked
+    | Answered
+    | VisitEnded
+    | Joined
+    | Noted
+    | LimitHit
+    | RunEnded,
     Field(discriminator="kind"),
 ]
 
@@ -190,6 +250,9 @@ class Journal(Protocol):
     def recorded(self) -> Sequence[Any]:
         """The events of earlier attempts, in order; empty at the first."""
 
+    def post(self, event: Any) -> None:
+        """Takes the event in its turn: it is durable before anything that is posted or appended later is."""
+
     async def append(self, event: Any) -> None:
         """Returns when the event is durable. A result is appended before anything that depends on it starts."""
 
@@ -201,5 +264,8 @@ class MemoryJournal:
         self.recorded: list[Any] = list(recorded)
         self.events: list[Any] = []
 
-    async def append(self, event: Any) -> None:
+    def post(self, event: Any) -> None:
         self.events.append(event)
+
+    async def append(self, event: Any) -> None:
+        self.post(event)

@@ -31,6 +31,7 @@ from workbench.engine.nodes import Emitted, Node
 from workbench.engine.planning import RunPlan
 from workbench.engine.providers import Providers
 from workbench.engine.scheduling import EdgeFailed, Outcome, Scheduler, Visit
+from workbench.engine.under_way import UnderWay
 from workbench.engine.units import Units
 from workbench.engine.workspaces import Snapshot
 
@@ -73,6 +74,7 @@ async def run_plan(
     attempt: int = 1,
     retry: RetryPolicy | None = None,
     versions: Mapping[str, str] | None = None,
+    under_way: UnderWay | None = None,
 ) -> RunResult:
     """Run it to its end, or on from where `journal.recorded` stops. Expected failures are a status, not an exception;
     cancelling it aborts what is in flight and writes no end, so that it can be continued."""
@@ -94,6 +96,7 @@ async def run_plan(
         seconds_left=run.seconds_left,
         nested=run.nest,
         emitted=run.emitted,
+        under_way=under_way or UnderWay(),
     )
     return await run.execute(
         services, RunStarted(at=time.time(), attempt=attempt, plan_hash=plan.hash, versions=dict(versions or {}))
@@ -113,7 +116,6 @@ class _Log:
                 self._calls.setdefault((event.path, event.node, event.visit), []).append(event)
         self.paths = self._paths(journal.recorded)
         self.worked = _working_seconds(journal.recorded)
-        self._writing: set[asyncio.Task[None]] = set()
 
     @staticmethod
     def _paths(recorded: Sequence[Any]) -> set[tuple[str, ...]]:
@@ -132,25 +134,13 @@ class _Log:
 
     async def append(self, event: Any) -> None:
         """Returns when the event is durable."""
-        if _key(event) not in self.recorded:
+        if not self.recorded or _key(event) not in self.recorded:
             await self._journal.append(event)
 
     def write(self, event: Any) -> None:
         """In order with the others, durable before anything that is appended later is."""
-        if _key(event) not in self.recorded:
-            writing = asyncio.ensure_future(self._journal.append(event))
-            self._writing.add(writing)
-            writing.add_done_callback(self._written)
-
-    def _written(self, writing: asyncio.Task[None]) -> None:
-        if writing.cancelled() or writing.exception() is None:
-            self._writing.discard(writing)
-
-    async def flush(self) -> None:
-        """Wait for all that was written; raises what went wrong with it."""
-        while self._writing:
-            await asyncio.gather(*self._writing)
-            self._writing = {writing for writing in self._writing if not writing.done()}
+        if not self.recorded or _key(event) not in self.recorded:
+            self._journal.post(event)
 
 
 def _key(event: Any) -> tuple[Any, ...]:
@@ -363,9 +353,12 @@ class Run:
         if earlier is not None:
             node.recall(visit.state, earlier, ())
             return _Came(earlier, began)
-        units = Units(node.node, visit, lambda unit, inbox: node.wire(inbox, visit.state).messages)
         try:
-            return _Came(node.wire(visit.inbox, visit.state) if visit.units is None else units.wired(), began)
+            if visit.units is None:
+                return _Came(node.wire(visit.inbox, visit.state), began)
+            return _Came(
+                Units(node.node, visit, lambda _, inbox: node.wire(inbox, visit.state).messages).wired(), began
+            )
         except WorkbenchError as error:
             return _Came(error, began)
 
@@ -521,7 +514,6 @@ class Run:
             self.log.write(Noted(at=time.time(), text=text, code="dropped_messages", node=name))
         output = next(iter(outputs.values()), None)
         partial = ending.status != "succeeded" and output is not None
-        await self.log.flush()
         await self.log.append(
             RunEnded(
                 at=time.time(),

@@ -7,7 +7,7 @@ of it beforehand: its units, which edges lead between them, which go back, which
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -39,6 +39,11 @@ class Edge(NamedTuple):
     split: Split | None = None
     group_size: int | None = None
     max_parallel: int = 10
+
+    @property
+    def plain(self) -> bool:
+        """Whether it fires at every success and passes on what there is."""
+        return self.condition.always and self.max is None and self.transform is None
 
 
 class Visit(NamedTuple):
@@ -187,6 +192,10 @@ class Graph:
         self.out: list[list[int]] = [[] for _ in range(size)]
         for index, edge in enumerate(self.edges):
             self.out[edge.source].append(index)
+        self.shaped = {edge.target for edge in self.edges if edge.keep or edge.clear or edge.split}
+        """The nodes whose inbox is more than what was delivered last."""
+        self.plain = [all(self.edges[index].plain for index in out) for out in self.out]
+        """Whether nothing has to be asked of a node's edges: they fire whenever it succeeds with a message."""
         self._regions: dict[tuple[tuple[int, ...], frozenset[int]], Region] = {}
         self.root = self.region(tuple(range(size)), frozenset())
 
@@ -303,7 +312,7 @@ class Scheduler:
         self.graph = graph
         self.ready: deque[Visit] = deque()
         self.done = False
-        self.firings: Counter[int] = Counter()
+        self.firings = [0] * len(graph.edges)
         self.refused: dict[int, int] = {}
         """Edge → the visit of its source at which its `max` was used up first."""
         self.skipped: list[Skipped] = []
@@ -358,12 +367,14 @@ class Scheduler:
     def _judge(self, node: int, outcome: Outcome) -> list[Firing]:
         """The edges of a node that fire, each with what it carries. A node that emitted nothing fires none; one that
         failed emits nothing, but its status can be tested."""
+        edges = self.graph.edges
         if outcome.status == "failed":
             outcome = outcome._replace(mapped=False)
+        elif self.graph.plain[node] and outcome.messages and not outcome.mapped and outcome.targets is None:
+            return [self._fired(index, outcome.messages) for index in self.graph.out[node]]
         silent = not outcome.messages and outcome.status == "succeeded"
         if silent and not outcome.mapped:
             return []
-        edges = self.graph.edges
         chosen = [i for i in self.graph.out[node] if outcome.targets is None or edges[i].target in outcome.targets]
         fired: dict[int, tuple[MessageData, ...]] = {}
         taken: set[int] = set()
@@ -380,6 +391,10 @@ class Scheduler:
                 if edges[index].condition.otherwise:
                     self._fires(index, node, self._passed(edges[index], left), fired)
         return [Firing(index, messages if edges[index].carry else ()) for index, messages in sorted(fired.items())]
+
+    def _fired(self, index: int, messages: tuple[MessageData, ...]) -> Firing:
+        self.firings[index] += 1
+        return Firing(index, messages if self.graph.edges[index].carry else ())
 
     def _passed(self, edge: Edge, outcome: Outcome) -> tuple[MessageData, ...] | None:
         """What an edge would carry if it fires; None if its condition does not hold."""
@@ -577,9 +592,14 @@ class Scheduler:
     def _visit(self, node: int, state: dict[str, Any]) -> Visit:
         """Apply what was delivered, in edge order: clear, then append. What is kept stays for later visits; what came
         over an edge that maps is split into units."""
+        pending = self._pending.pop(node, ())
+        if node not in self.graph.shaped:
+            if len(pending) > 1:
+                pending = sorted(pending, key=_edge_order)
+            return Visit(node, self.visits[node], tuple(m for firing in pending for m in firing.messages), state=state)
         inbox = self._inbox.get(node, [])
         mapping: list[Edge] = []
-        for firing in sorted(self._pending.pop(node, ()), key=_edge_order):
+        for firing in sorted(pending, key=_edge_order):
             edge = self.graph.edges[firing.edge] if firing.edge != START else None
             if edge is None:
                 inbox.extend(Kept(message) for message in firing.messages)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from django.db import connection
+from pydantic_core import PydanticSerializationError
 
 from workbench.engine.events import EVENT, ModelCalled, ToolCalled, VisitEnded
 from workbench.experiments.models import Run, RunEvent
@@ -35,21 +35,24 @@ class DatabaseJournal:
         """Working time over all attempts."""
         return self._totals.seconds
 
+    def post(self, event: Any) -> None:
+        """Takes the event in its turn. If it is refused, so is everything after it."""
+        self._writer.post(self._held, *self._row(event))
+
     async def append(self, event: Any) -> None:
         """Returns when the event is durable. Once one was refused, all are: `lost` says why."""
-        if self.lost is not None:
-            raise self.lost
         try:
-            await self._append(event)
+            await self._writer.append(self._held, *self._row(event))
         except (Fenced, JournalLost) as error:
             self.lost = error
             raise
 
-    async def _append(self, event: Any) -> None:
+    def _row(self, event: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        if self.lost is not None:
+            raise self.lost
         self._sequence += 1
         self._totals.add(event)
-        row = event_row(event, self._held, self._sequence)
-        await self._writer.append(self._held, row, self._totals.row(connection))
+        return event_row(event, self._held, self._sequence), self._totals.row()
 
 
 def event_row(event: Any, held: Held, sequence: int) -> tuple[Any, ...]:
@@ -74,8 +77,11 @@ def event_node(event: Any) -> str:
 
 
 def event_text(event: Any) -> str:
-    """The event as JSON in ASCII: NUL and half surrogate pairs are escapes, which every database can keep."""
-    return json.dumps(event.model_dump(), ensure_ascii=True, default=str, separators=(",", ":"))
+    """The event as JSON. NUL is an escape, and so are half surrogate pairs: every database can keep it."""
+    try:
+        return str(event.model_dump_json())
+    except PydanticSerializationError:  # half a surrogate pair
+        return json.dumps(event.model_dump(), ensure_ascii=True, default=str, separators=(",", ":"))
 
 
 def event_read(text: str) -> Any:

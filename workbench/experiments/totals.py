@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from workbench.engine.events import ModelCalled, ToolCalled, VisitEnded
@@ -23,7 +24,7 @@ class Totals:
 
     COLUMNS: ClassVar[tuple[str, ...]] = (
         "visits", "model_calls", "tool_calls", "input_tokens", "output_tokens", "unknown_usage_calls", "cost_usd",
-        "unpriced_calls", "model_seconds", "seconds",
+        "unpriced_calls", "model_seconds", "seconds", "truncated_calls", "compute_seconds", "machine_usd", "machine_wh",
     )  # fmt: skip
 
     visits: int = 0
@@ -35,6 +36,10 @@ class Totals:
     cost_usd: Decimal | None = None
     unpriced_calls: int = 0
     model_seconds: float = 0.0
+    truncated_calls: int = 0
+    compute_seconds: float | None = None
+    machine_usd: Decimal | None = None
+    machine_wh: float | None = None
     seconds_before: float = 0.0
     began: float = field(default_factory=time.monotonic)
 
@@ -60,8 +65,14 @@ class Totals:
         self.unknown_usage_calls += event.input_tokens is None and event.output_tokens is None
         self.cost_usd = plus(self.cost_usd, event.cost_usd)
         self.unpriced_calls += event.cost_usd is None
+        self.truncated_calls += "truncated_input" in event.flags
+        self.compute_seconds = plus(self.compute_seconds, event.compute_seconds)
+        self.machine_usd = plus(self.machine_usd, event.machine_usd)
+        self.machine_wh = plus(self.machine_wh, event.machine_wh)
 
-    def row(self, connection: Any) -> tuple[Any, ...]:
-        """The values of `COLUMNS`, as the database's driver takes them."""
-        cost = connection.ops.adapt_decimalfield_value(self.cost_usd, 18, 9)
-        return tuple(cost if name == "cost_usd" else getattr(self, name) for name in self.COLUMNS)
+    def row(self) -> tuple[Any, ...]:
+        """The values of `COLUMNS`."""
+        return _VALUES(self)
+
+
+_VALUES = attrgetter(*Totals.COLUMNS)

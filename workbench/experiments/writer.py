@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.db import Error, connection, transaction
@@ -24,6 +25,8 @@ from workbench.experiments.totals import Totals
 logger = logging.getLogger(__name__)
 
 BATCH = 64
+LINGER_S = 0.02
+"""How long what nobody waits for may stay unwritten, so that it shares a commit with what somebody waits for."""
 PATIENCE_S = (0.1, 0.5, 2.0, 5.0)
 """How long to wait before each further try when the database can't be written (a restart, a full disk)."""
 
@@ -63,15 +66,14 @@ class Held(NamedTuple):
     owner: str
 
 
-@dataclass
-class Write:
-    """One event on its way; `done` belongs to `loop`."""
+class Write(NamedTuple):
+    """One event on its way; `done` belongs to `loop`, and is missing where nobody waits."""
 
     held: Held
     row: tuple[Any, ...]
     totals: tuple[Any, ...]
-    done: asyncio.Future[None]
-    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[None] | None = None
+    loop: asyncio.AbstractEventLoop | None = None
 
 
 @dataclass
@@ -88,13 +90,32 @@ class Writer:
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[Write | Job | None] = queue.SimpleQueue()
+        self._lingering: list[Write] = []
+        self._alarm: asyncio.TimerHandle | None = None
+        self._refused: dict[Held, Exception] = {}
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
         self._thread.start()
+
+    def post(self, held: Held, row: tuple[Any, ...], totals: tuple[Any, ...]) -> None:
+        """Takes it in its turn, for whoever does not wait for it. If it is refused, so is all of that attempt after it."""
+        self._lingering.append(Write(held, row, totals))
+        if self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(LINGER_S, self._flush)
+
+    def _flush(self) -> None:
+        """On the loop: hand over what lingers, in its order."""
+        for write in self._lingering:
+            self._queue.put(write)
+        self._lingering = []
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
 
     async def append(self, held: Held, row: tuple[Any, ...], totals: tuple[Any, ...]) -> None:
         """Returns when it is committed. Raises `Fenced` or `JournalLost`."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
+        self._flush()
         self._queue.put(Write(held, row, totals, done, loop))
         await done
 
@@ -102,6 +123,7 @@ class Writer:
         """Do `work` on the writer's thread, in its turn, with the patience that writes have."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Any] = loop.create_future()
+        self._flush()
         self._queue.put(Job(work, done, loop))
         return await done
 
@@ -136,16 +158,22 @@ class Writer:
         return batch, item, item is not None
 
     def _write(self, batch: list[Write]) -> None:
+        """Commit what has queued. Nothing of an attempt is written behind a gap: once refused, it stays refused."""
+        going = [write for write in batch if write.held not in self._refused] if self._refused else batch
         try:
-            refused: set[Held] = patiently(lambda: commit(batch))
+            self._refused.update(dict.fromkeys(patiently(lambda: commit(going)) if going else (), Fenced()))
         except Exception as error:
             logger.error("The journal can't be written.", exc_info=None if isinstance(error, Error) else error)
             lost = JournalLost()
             lost.__cause__ = error
-            acknowledge([(write.done, write.loop, None, lost) for write in batch])
-            return
-        answers = [(write.done, write.loop, None, Fenced() if write.held in refused else None) for write in batch]
-        acknowledge(answers)
+            self._refused.update((write.held, lost) for write in going)
+        acknowledge(
+            [
+                (write.done, write.loop, None, self._refused.get(write.held))
+                for write in batch
+                if write.done is not None and write.loop is not None
+            ]
+        )
 
     def _do(self, job: Job) -> None:
         try:
@@ -174,13 +202,18 @@ def commit(batch: Sequence[Write]) -> set[Held]:
     refused: set[Held] = set()
     with transaction.atomic(), connection.cursor() as cursor:
         for held, totals in sorted(latest.items()):  # whoever locks several rows does so in their order
-            cursor.execute(RENEW, [*totals, *held])
+            cursor.execute(RENEW, [*map(_adapted, totals), *held])
             if cursor.rowcount == 0:
                 refused.add(held)
         rows = [write.row for write in batch if write.held not in refused]
         if rows:
             cursor.executemany(INSERT, rows)
     return refused
+
+
+def _adapted(value: Any) -> Any:
+    """As the database's driver takes it."""
+    return connection.ops.adapt_decimalfield_value(value, 18, 9) if isinstance(value, Decimal) else value
 
 
 Answer = tuple["asyncio.Future[Any]", asyncio.AbstractEventLoop, Any, "Exception | None"]
