@@ -1,4 +1,4 @@
-"""The semantics of TOPOLOGY.md §2 a second time: slow, recursive and obvious, as an oracle for the scheduler.
+"""The semantics of TOPOLOGY.md §2 a second time: slow, recursive and obvious, as an oracle for the engine.
 
 It shares no code with it. Everything is looked for anew at each step; nothing is counted down or remembered.
 """
@@ -6,22 +6,66 @@ It shares no code with it. Everything is looked for anew at each step; nothing i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+INPUT = -1  # the edge before all others
+
+
+class Said(NamedTuple):
+    """A message."""
+
+    text: str
+    status: str = "succeeded"
+    source: str = ""
+    data: object = None
+    structured: bool = False
+
+
+class Broken(Exception):
+    """A transform that found nothing and must not let that pass: the run fails."""
 
 
 @dataclass
 class Link:
     source: int
     target: int
-    passes: object  # (text, status) -> bool
+    passes: object  # (message, status) -> bool
     otherwise: bool = False
     trigger: bool = True
     carry: bool = True
     keep: bool = False
     clear: str | None = None
     max: int | None = None
-    transform: object = None  # text -> text, or None where the message is dropped
-    split: object = None  # text -> texts; the edge maps
+    transform: object = None  # message -> message, or None where it is dropped; raises Broken
+    split: object = None  # message -> messages; the edge maps
+    group_size: int | None = None
     always: bool = False
+
+
+class Turn(NamedTuple):
+    """A visit as the node sees it. `units` is None but for a map; `memory` is the node's own in this entry of its scope;
+    `seen(other)` says which visit of another node it may know of."""
+
+    node: int
+    number: int
+    inbox: list[Said]
+    units: list[Said] | None
+    group_size: int | None
+    memory: dict
+    seen: object
+
+
+@dataclass
+class Pass:
+    """A pass under way: its members, what must settle before what, what arrives at its end."""
+
+    members: set[int]
+    unit: dict[int, tuple[int, ...]]
+    ordering: set[tuple[tuple[int, ...], tuple[int, ...]]]
+    late: set[int]
+    begun: dict[int, int]
+    memory: dict[int, dict]
+    arriving_late: list = field(default_factory=list)
 
 
 @dataclass
@@ -29,27 +73,34 @@ class Reference:
     size: int
     links: list[Link]
     starts: list[int]
-    outcome: object  # (node, visit number, units or None) -> (status, [(text, status)], targets or None)
+    outcome: object  # Turn -> (status, messages, targets or None)
     pick: object  # (number of choices) -> which unit settles next: the result must not depend on it
     join_all: set[int] = field(default_factory=set)
+    join_first: set[int] = field(default_factory=set)
+    winners: dict[tuple[int, int], int] = field(default_factory=dict)  # (node, visit) -> the edge that came first
+    given: Said = Said("input")
     fired_count: dict[int, int] = field(default_factory=dict)
     visits: dict[int, int] = field(default_factory=dict)
-    inboxes: dict[tuple[int, int], list[str]] = field(default_factory=dict)
+    inboxes: dict[tuple[int, int], object] = field(default_factory=dict)
     fired: dict[tuple[int, int], list[int]] = field(default_factory=dict)
-    waiting: list[tuple[int, int, list[str]]] = field(default_factory=list)  # (edge, target, texts) in firing order
-    kept: dict[int, list[str]] = field(default_factory=dict)
+    senders: dict[tuple[int, int], set[tuple[int, int]]] = field(default_factory=dict)  # visit -> whose messages it read
+    refused: set[int] = field(default_factory=set)  # edges that would have fired once more than their max
+    broken: bool = False
+    waiting: list = field(default_factory=list)  # (edge, target, messages, visit of its source) in firing order
+    kept: dict[int, list[Said]] = field(default_factory=dict)
 
     def run(self):
         for node in self.starts:
-            self.waiting.append((-1, node, ["input"]))
-        arrived = {node: {-1} for node in self.starts}
-        self.one_pass(set(range(self.size)), set(), arrived, arrived, [])
+            self.waiting.append((INPUT, node, [self.given], 0))
+        arrived = {node: {INPUT} for node in self.starts}
+        self.one_pass(set(range(self.size)), set(), arrived, arrived, [], {})
         return self
 
-    def one_pass(self, members, entries, arrived, expected, passes):
-        """One pass over `members`; returns what left it and what goes back, as (edge, texts).
+    def one_pass(self, members, entries, arrived, expected, passes, memory):
+        """One pass over `members`; returns what left it and what goes back, as (edge, messages).
 
-        `arrived`: entry -> the sources that fired into it from outside (or by back edges); `expected`: those that could.
+        `arrived`: entry -> the sources that fired into it from outside (or by back edges); `expected`: those that could;
+        `memory`: what its nodes remember since the scope was entered.
         """
         here = [
             number
@@ -62,8 +113,9 @@ class Reference:
         late = {n for n in here if not self.links[n].trigger and self.closes_circle(n, here, unit)}
         ordering = [n for n in ordering if n not in late]
         settled, fired_into = set(), {node: set(sources) for node, sources in arrived.items()}
-        exits, held, arriving_late = [], [], []
-        passes = [*passes, (members, late, arriving_late)]
+        exits, held = [], []
+        order = {(unit[self.links[n].source], unit[self.links[n].target]) for n in ordering}
+        passes = [*passes, Pass(members, unit, order, late, dict(self.visits), memory)]
         while len(settled) < len(units):
             free = [
                 group
@@ -79,24 +131,41 @@ class Reference:
                 for node in group
             }
             if entered:
-                for number, texts in self.do_unit(group, entered, could, here, passes):
+                for number, messages in self.do_unit(group, entered, could, here, passes):
                     link = self.links[number]
                     if link.target not in members:
-                        exits.append((number, texts))
+                        exits.append((number, messages))
                     elif link.target in entries:
-                        held.append((number, texts))
+                        held.append((number, messages))
+                    elif self.comes_too_late(number, unit[link.target], here):
+                        pass
                     else:
                         fired_into.setdefault(link.target, set()).add(link.source)
-                        self.waiting.append((number, link.target, texts))
+                        self.deliver(number, messages)
             settled.add(group)
-        for number, texts in arriving_late:
-            self.waiting.append((number, self.links[number].target, texts))
+        for number, messages in passes[-1].arriving_late:
+            self.deliver(number, messages)
         return exits, held
+
+    def comes_too_late(self, number, group, here):
+        """Whether the edge leads to a join at the first, and another edge came first."""
+        node = self.links[number].target
+        if node not in self.join_first or self.is_scope(group, here):
+            return False
+        return self.winners.get((node, self.visits.get(node, 0) + 1)) != number
+
+    def deliver(self, number, messages):
+        link = self.links[number]
+        self.waiting.append((number, link.target, messages, self.visits[link.source]))
+
+    def is_scope(self, group, here):
+        return len(group) > 1 or any(
+            self.links[n].source == self.links[n].target == group[0] and self.links[n].trigger for n in here
+        )
 
     def do_unit(self, group, entered, could, here, passes):
         node = group[0]
-        selfish = any(self.links[n].source == self.links[n].target == node and self.links[n].trigger for n in here)
-        if len(group) == 1 and not selfish:
+        if not self.is_scope(group, here):
             if node in self.join_all and could[node] - entered[node]:
                 return []
             return self.visit(node, passes)
@@ -108,14 +177,15 @@ class Reference:
             entry: {k.source for k in self.links if k.trigger and k.target == entry and k.source in members}
             for entry in entries
         }
+        memory = {}
         while True:
-            exits, held = self.one_pass(members, entries, arrived, expected, passes)
+            exits, held = self.one_pass(members, entries, arrived, expected, passes, memory)
             if exits or not held:
                 for number, _ in held:
                     self.fired_count[number] -= 1
                 return exits
-            for number, texts in held:
-                self.waiting.append((number, self.links[number].target, texts))
+            for number, messages in held:
+                self.deliver(number, messages)
             arrived, expected = {}, back
             for number, _ in held:
                 arrived.setdefault(self.links[number].target, set()).add(self.links[number].source)
@@ -123,9 +193,11 @@ class Reference:
     def visit(self, node, passes):
         """Run a node; its trigger firings are returned, its data-only firings are sent on their way."""
         number = self.visits[node] = self.visits.get(node, 0) + 1
-        inbox, units = self.read_inbox(node)
+        inbox, units, group_size = self.read_inbox(node, number)
         self.inboxes[node, number] = inbox if units is None else (inbox, units)
-        status, messages, targets = self.outcome(node, number, units)
+        memory = passes[-1].memory.setdefault(node, {})
+        turn = Turn(node, number, inbox, units, group_size, memory, lambda other: self.seen(node, number, other, passes))
+        status, messages, targets = self.outcome(turn)
         out = [n for n, link in enumerate(self.links) if link.source == node]
         out = [n for n in out if targets is None or self.links[n].target in targets]
         plain = [n for n in out if not self.links[n].otherwise]
@@ -138,15 +210,15 @@ class Reference:
                 self.fire(n, [], carried, empty=True)
         elif units is not None:
             for n in plain:
-                self.fire(n, [m for m in messages if self.links[n].passes(*m)], carried)
-            taken = [m for n in carried if self.links[n].trigger for m in messages if self.links[n].passes(*m)]
-            left = [m for m in messages if m not in taken and m[1] == "succeeded"]
+                self.fire(n, [m for m in messages if self.links[n].passes(m, m.status)], carried)
+            taken = [m for n in carried if self.links[n].trigger for m in messages if self.links[n].passes(m, m.status)]
+            left = [m for m in messages if m not in taken and m.status == "succeeded"]
             for n in others:
                 self.fire(n, left, carried)
         elif messages or status == "failed":
-            tested = messages[-1] if messages else ("", status)
+            tested = messages[-1] if messages else Said("")
             for n in plain:
-                if self.links[n].passes(*tested):
+                if self.links[n].passes(tested, status):
                     self.fire(n, messages, carried, empty=True)
             if not any(self.links[n].trigger for n in carried) and status == "succeeded":
                 for n in others:
@@ -158,53 +230,72 @@ class Reference:
                 self.send_data(n, texts, passes)
         return [(n, texts) for n, texts in firings if self.links[n].trigger]
 
+    def seen(self, node, number, other, passes):
+        """Which visit of another node a prompt may read: the latest, where that node comes before in this pass, else the
+        latest of earlier iterations."""
+        if other == node:
+            return number - 1
+        current = next(item for item in reversed(passes) if other in item.members)
+        if current.unit[node] in self.reachable(current.unit[other], current.ordering):
+            return self.visits.get(other, 0)
+        return current.begun.get(other, 0)
+
     def fire(self, number, messages, carried, empty=False):
         """The edge fires with these messages, unless its transform drops them all or it has fired often enough."""
         link = self.links[number]
-        texts = [text for text, _ in messages]
-        if texts and link.transform:
-            texts = [new for text in texts if (new := link.transform(text)) is not None]
-        if not texts and (messages or not empty):
+        changed = messages
+        if messages and link.transform:
+            try:
+                changed = [new for message in messages if (new := link.transform(message)) is not None]
+            except Broken:
+                self.broken = True
+                return
+        if not changed and (messages or not empty):
             return
         if not self.has_left(number):
+            self.refused.add(number)
             return
         self.fired_count[number] = self.fired_count.get(number, 0) + 1
-        carried[number] = texts
+        carried[number] = changed
 
     def has_left(self, number):
         most = self.links[number].max
         return most is None or self.fired_count.get(number, 0) < most
 
-    def send_data(self, number, texts, passes):
+    def send_data(self, number, messages, passes):
         target = self.links[number].target
-        for members, late, arriving_late in reversed(passes):
-            if target in members:
-                if number in late:
-                    arriving_late.append((number, texts))
+        for current in reversed(passes):
+            if target in current.members:
+                if number in current.late:
+                    current.arriving_late.append((number, messages))
                 else:
-                    self.waiting.append((number, target, texts))
+                    self.deliver(number, messages)
                 return
 
-    def read_inbox(self, node):
-        """The messages in edge order, and the units where an edge maps (else None). Items are (text, kept, is a unit)."""
-        inbox = [(text, True, False) for text in self.kept.get(node, [])]
+    def read_inbox(self, node, visit):
+        """The messages in edge order, and the units where an edge maps (else None). Items are (message, kept, is a
+        unit)."""
+        inbox = [(message, True, False) for message in self.kept.get(node, [])]
         mine = sorted((item for item in self.waiting if item[1] == node), key=lambda item: item[0])
         self.waiting = [item for item in self.waiting if item[1] != node]
-        mapped = False
-        for number, _, texts in mine:
-            link = self.links[number] if number >= 0 else None
+        mapping = []
+        for number, _, messages, sent in mine:
+            link = self.links[number] if number != INPUT else None
+            if link:
+                self.senders.setdefault((node, visit), set()).add((link.source, sent))
             if link and link.clear in ("inbox", "all"):
                 inbox = [item for item in inbox if item[1]]
             if link and link.clear in ("kept", "all"):
                 inbox = [item for item in inbox if not item[1]]
             if link and link.split:
-                mapped = True
-                inbox += [(unit, link.keep, True) for text in texts for unit in link.split(text)]
+                mapping.append(link)
+                inbox += [(unit, link.keep, True) for message in messages for unit in link.split(message)]
             else:
-                inbox += [(text, bool(link and link.keep), False) for text in texts]
-        self.kept[node] = [text for text, keep, _ in inbox if keep]
-        messages = [text for text, _, unit in inbox if not unit]
-        return messages, [text for text, _, unit in inbox if unit] if mapped else None
+                inbox += [(message, bool(link and link.keep), False) for message in messages]
+        self.kept[node] = [message for message, keep, _ in inbox if keep]
+        messages = [message for message, _, unit in inbox if not unit]
+        units = [message for message, _, unit in inbox if unit] if mapping else None
+        return messages, units, next((link.group_size for link in mapping if link.group_size), None)
 
     def units(self, members, triggers):
         """Strongly connected components, by asking each pair whether it reaches each other."""
