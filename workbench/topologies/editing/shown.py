@@ -1,0 +1,84 @@
+"""What canvas and list draw of a document that needs the server's knowledge: words, marks, which edges lead back, places."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.engine.errors import PluginError
+from workbench.engine.nodes import NODES
+from workbench.topologies.drawing.outline import links_back, read_outline
+from workbench.topologies.editing.nodes import places_shown
+from workbench.topologies.editing.state import State, edges_of, names_of, nodes_of
+from workbench.topologies.words import edge_words, node_words
+
+Json = Any
+
+
+def state_shown(state: State) -> dict[str, Json]:
+    """Words and marks of every node and edge, and a place for each node."""
+    document = state.document
+    start, end = set(names_of(document, "start")), set(names_of(document, "end"))
+    back = links_back(read_outline(document))
+    return {
+        "nodes": {
+            name: node_shown(name, node) | {"start": name in start, "end": name in end}
+            for name, node in nodes_of(document).items()
+        },
+        "edges": {
+            key: edge_shown(edge) | {"back": place in back}
+            for place, (key, edge) in enumerate(zip(state.keys, edges_of(document), strict=True))
+        },
+        "places": {name: list(place) for name, place in places_shown(document).items()},
+    }
+
+
+def node_shown(name: str, node: Json) -> dict[str, Json]:
+    """A node in words; of one that is no object, only its id."""
+    said = node if isinstance(node, Mapping) else {}
+    return {
+        "title": str(said.get("label") or name)[:500],
+        "type": str(said.get("type") or "no type")[:80],
+        "small": node_words(said, name),
+        "marks": _node_marks(said),
+    }
+
+
+def _node_marks(node: Mapping[str, Json]) -> list[str]:
+    """What else a reader must know at a glance."""
+    tools, retries = node.get("tools"), node.get("retries")
+    found = [f"tools {len(tools)}"] if isinstance(tools, list) and tools else []
+    if node.get("join") in ("all", "first"):
+        found.append(f"join {node['join']}")
+    if isinstance(node.get("output"), Mapping):
+        found.append("json")
+    found += [key for key in ("memory", "reflect", "clarify") if node.get(key)]
+    if isinstance(node.get("max_steps"), int):
+        found.append(f"steps {node['max_steps']}")
+    if isinstance(retries, int) and retries:
+        found.append(f"retries {retries}")
+    if node.get("on_error") == "continue":
+        found.append("on error continue")
+    return found
+
+
+def edge_shown(edge: Json) -> dict[str, Json]:
+    """An edge in words."""
+    said = edge if isinstance(edge, Mapping) else {}
+    marks = [key for key in ("map", "reduce", "transform", "clear") if said.get(key) is not None]
+    marks += ["keep"] if said.get("keep") is True else []
+    marks += ["no message"] if said.get("carry") is False else []
+    return {"words": edge_words(said), "data": said.get("trigger") is False, "marks": marks}
+
+
+def types_shown() -> list[dict[str, Json]]:
+    """Every node type with the first sentence of what it does, for the palette."""
+    found = []
+    for name in NODES.names():
+        try:
+            words = inspect.getdoc(NODES.get(name)) or ""
+        except PluginError:
+            continue
+        found.append({"name": name, "summary": " ".join(words.split("\n\n")[0].split())})
+    return found
