@@ -148,14 +148,11 @@ def test_the_doctor_says_the_same(ollama, tmp_path):
 
 def test_a_known_price_is_shown_for_a_million_tokens():
     from workbench.catalog.modelfacts import Price, price_of
-    from workbench.catalog.probing import Probed
-    from workbench.engine.providers import ModelInfo, ProbeResult
     from workbench.engine.providers.openai_compatible import OpenAICompatibleProvider
 
     cloud = OpenAICompatibleProvider("https://api.openai.com/v1")
-    probed = Probed("openai_compatible", ProbeResult(ok=True, message=""), 0.0)
 
-    price = price_of(cloud, probed, ModelInfo(name="gpt-4o-mini"))
+    price = price_of(cloud, "openai_compatible/gpt-4o-mini")
 
     assert (float(price.input), float(price.output)) == (0.15, 0.6)
-    assert price_of(cloud, probed, ModelInfo(name="nobody-knows")) == Price(word="unknown")
+    assert price_of(cloud, "openai_compatible/nobody-knows") == Price(word="unknown")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import time
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -12,8 +11,8 @@ from django.conf import settings
 
 from workbench.catalog.probing import Probed
 from workbench.engine.errors import WorkbenchError
-from workbench.engine.pricing import call_cost
-from workbench.engine.providers import PROVIDERS, ModelInfo, Provider, Usage
+from workbench.engine.prices import NO_PRICES, prices_from
+from workbench.engine.providers import PROVIDERS, ModelInfo, Provider, Usage, model_cost
 from workbench.engine.throttle import Rate, rate_of
 
 WORDS = {"completion": "chat", "embedding": "embeddings", "insert": "fill in"}
@@ -76,7 +75,8 @@ def provider_facts(probed: Probed) -> ProviderFacts:
     kind = PROVIDERS.get(probed.provider)
     models = probed.result.models
     provider = _made(kind)
-    facts = [ModelFacts(f"{probed.provider}/{info.name}", info, price_of(provider, probed, info)) for info in models]
+    named = [(f"{probed.provider}/{info.name}", info) for info in models]
+    facts = [ModelFacts(reference, info, price_of(provider, reference)) for reference, info in named]
     summary = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ").replace("`", "")
     return ProviderFacts(probed.provider, summary, probed, facts, rate_of(probed.provider, settings.PROVIDER_LIMITS))
 
@@ -88,26 +88,25 @@ def _made(kind: type[Provider]) -> Provider | None:
         return None
 
 
-def price_of(provider: Provider | None, probed: Probed, info: ModelInfo) -> Price:
-    """What a million tokens of a model cost today."""
+def price_of(provider: Provider | None, model: str) -> Price:
+    """What a million tokens of a model (`provider/name`) cost today."""
     if provider is None:
         return Price(word="unknown")
     if provider.free:
         return Price(word="free")
     if provider.bills:
         return Price(word="as billed")
-    input_price = _dollars(provider, probed, info, Usage(input_tokens=SAMPLE, output_tokens=0))
-    output_price = _dollars(provider, probed, info, Usage(input_tokens=0, output_tokens=SAMPLE))
-    known = input_price is not None and output_price is not None
-    return Price(input_price, output_price) if known else Price(word="unknown")
-
-
-def _dollars(provider: Provider, probed: Probed, info: ModelInfo, usage: Usage) -> Decimal | None:
-    reference = provider.price_reference()
-    cost = call_cost(
-        probed.provider, info.name, usage, at=time.time(), free=False, billed=None, reference=reference
-    ).amount
-    return None if cost is None else cost * 1_000_000 / SAMPLE
+    try:
+        prices = prices_from(os.environ)
+    except WorkbenchError:  # the start is refused with its sentence; pages go on
+        prices = NO_PRICES
+    if model in prices.free:
+        return Price(word="free")
+    parts = [Usage(input_tokens=SAMPLE, output_tokens=0), Usage(input_tokens=0, output_tokens=SAMPLE)]
+    given, answered = (model_cost(provider, model, usage, prices=prices).amount for usage in parts)
+    if given is None or answered is None:
+        return Price(word="unknown")
+    return Price(given * 1_000_000 / SAMPLE, answered * 1_000_000 / SAMPLE)
 
 
 def model_line(facts: ModelFacts, *, known: str = "") -> str:
@@ -117,6 +116,7 @@ def model_line(facts: ModelFacts, *, known: str = "") -> str:
         f"{info.context:,} tokens of context" if info.context else "",
         ", ".join(facts.abilities or ()),
         facts.size,
+        info.quantization or "",
         facts.digest,
         price.word if price.input is None else f"${price.input:g} / ${price.output:g} a million tokens",
     ]

@@ -16,7 +16,7 @@ from workbench.engine.errors import LimitReached, NodeFailed, ProviderError, Too
 from workbench.engine.events import MessageData, ModelCalled, Noted, ToolCalled
 from workbench.engine.limits import Budget
 from workbench.engine.plugins import nearest
-from workbench.engine.pricing import call_cost
+from workbench.engine.pricing import Machine
 from workbench.engine.providers import (
     ChatMessage,
     ModelReply,
@@ -26,6 +26,7 @@ from workbench.engine.providers import (
     ToolCall,
     ToolSchema,
     Usage,
+    model_cost,
 )
 from workbench.engine.templating import Inbox, InboxMessage, render
 from workbench.engine.throttle import Turn
@@ -33,6 +34,7 @@ from workbench.engine.tools import TOOLS
 
 Json = Any
 MAX_RESULT = 100_000
+NO_MACHINE = Machine()
 
 
 class RetryPolicy(NamedTuple):
@@ -202,11 +204,11 @@ class Context:
             with turn:
                 reply = await provider.chat(request)
         except ProviderError as error:
-            event = self._failed_call(model, request, error, started, turn.waited_seconds)
+            event = self._failed_call(provider, model, request, error, started, turn.waited_seconds)
             services.budget.record_call(event)
             await services.append(event)
             raise
-        event = self._made_call(provider, provider_name, model, request, reply, turn.waited_seconds)
+        event = self._made_call(provider, model, request, reply, turn.waited_seconds)
         services.budget.record_call(event)
         await services.append(event)
         return reply
@@ -220,14 +222,24 @@ class Context:
             raise
 
     def _failed_call(
-        self, model: str, request: ModelRequest, error: ProviderError, started: float, waited: float
+        self,
+        provider: Provider,
+        model: str,
+        request: ModelRequest,
+        error: ProviderError,
+        started: float,
+        waited: float,
     ) -> ModelCalled:
+        cost = model_cost(provider, model, Usage(), prices=self._services.providers.prices())
         return self._called(
             model,
             request,
             waited,
             status=error.code,
             error=str(error),
+            content=error.partial,
+            cost_usd=cost.amount,
+            cost_source=cost.source,
             temporary=error.temporary,
             retry_after=error.retry_after,
             busy=error.busy,
@@ -237,22 +249,15 @@ class Context:
     def _made_call(
         self,
         provider: Provider,
-        provider_name: str,
         model: str,
         request: ModelRequest,
         reply: ModelReply,
         waited: float,
     ) -> ModelCalled:
-        usage = reply.usage
-        cost = call_cost(
-            provider_name,
-            request.model,
-            usage,
-            at=time.time(),
-            free=provider.free,
-            billed=reply.cost_usd,
-            reference=provider.price_reference(),
-        )
+        usage, prices = reply.usage, self._services.providers.prices()
+        cost = model_cost(provider, model, usage, prices=prices, billed=reply.cost_usd)
+        machine = prices.machines.get(model.partition("/")[0], NO_MACHINE)
+        loading = reply.load_seconds or 0.0  # another call may wait for it or none: it says nothing of this one
         return self._called(
             model,
             request,
@@ -271,8 +276,12 @@ class Context:
             usage_source=usage.source,
             cost_usd=cost.amount,
             cost_source=cost.source,
-            seconds=reply.seconds,
-            first_token_seconds=reply.first_token_seconds,
+            price=cost.price,
+            compute_seconds=usage.compute_seconds,
+            machine_usd=machine.usd(usage.compute_seconds),
+            machine_wh=machine.watt_hours(usage.compute_seconds),
+            seconds=max(0.0, reply.seconds - loading),
+            first_token_seconds=reply.first_token_seconds and max(0.0, reply.first_token_seconds - loading),
             load_seconds=reply.load_seconds,
         )
 

@@ -5,7 +5,7 @@ Format `workbench.plan/1`. The hash is over everything but where nodes are drawn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from workbench.engine.conditions import read_condition
 from workbench.engine.documents import content_hash
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
 from workbench.engine.nodes import NODES, Catalogue, Node, Surroundings, surroundings_of
+from workbench.engine.providers import PROVIDERS
 from workbench.engine.scheduling import Edge, Graph
 from workbench.engine.spec import Defaults, EdgeSpec, Limits, NodeSpec, Params, TopologySpec, targets_of
 from workbench.engine.templating import references
@@ -64,6 +65,22 @@ class RunPlan(BaseModel):
         found = {model for node in self.nodes.values() if (model := node.config.get("model"))}
         return found.union(*(plan.models() for plan in self.nested().values()))
 
+    def windows(self) -> dict[str, set[int]]:
+        """The windows (`num_ctx`) that are asked for, by model; nodes that leave it to the provider count as 0."""
+        found: dict[str, set[int]] = {}
+        for node in self.nodes.values():
+            if model := node.config.get("model"):
+                found.setdefault(model, set()).add((node.config.get("params") or {}).get("num_ctx") or 0)
+        for plan in self.nested().values():
+            for model, windows in plan.windows().items():
+                found.setdefault(model, set()).update(windows)
+        return found
+
+    def with_windows(self, windows: Mapping[str, int]) -> RunPlan:
+        """The plan with one window for all nodes that ask the same of these models."""
+        nodes = {name: _windowed(node, windows) for name, node in self.nodes.items()}
+        return self if nodes == self.nodes else RunPlan(**{**dict(self), "nodes": nodes})
+
     def nested(self) -> dict[str, RunPlan]:
         """The plans of nested topologies, by the node that runs them."""
         plans = {name: node.config["plan"] for name, node in self.nodes.items() if node.type == NESTED}
@@ -103,6 +120,18 @@ class RunPlan(BaseModel):
         return named
 
 
+def _windowed(node: NodePlan, windows: Mapping[str, int]) -> NodePlan:
+    config = node.config
+    if node.type == NESTED:
+        plan = RunPlan.model_validate(config["plan"]).with_windows(windows)
+        return node.model_copy(update={"config": {**config, "plan": plan.model_dump(mode="json")}})
+    window = windows.get(config.get("model") or "")
+    if window is None:
+        return node
+    params = {**(config.get("params") or {}), "num_ctx": window}
+    return node.model_copy(update={"config": {**config, "params": params}})
+
+
 def _edge(edge: EdgeSpec, source: int, target: int) -> Edge:
     return Edge(
         source,
@@ -118,6 +147,24 @@ def _edge(edge: EdgeSpec, source: int, target: int) -> Edge:
         group_size=ReduceSpec.model_validate(edge.reduce).group_size if edge.reduce is not None else None,
         max_parallel=MapSpec.model_validate(edge.map).max_parallel if edge.map is not None else 1,
     )
+
+
+def shared_windows(plans: Iterable[RunPlan]) -> dict[str, int]:
+    """For models that these plans ask with several windows: the largest. Their servers load a model anew for another
+    window, so one is asked for throughout."""
+    asked: dict[str, set[int]] = {}
+    for plan in plans:
+        for model, windows in plan.windows().items():
+            default = window_of(model)
+            if default is not None:
+                asked.setdefault(model, set()).update(window or default for window in windows)
+    return {model: max(windows) for model, windows in asked.items() if len(windows) > 1}
+
+
+def window_of(model: str) -> int | None:
+    """The window that is asked for where none is set; None where a model's server knows no such thing."""
+    provider = model.partition("/")[0]
+    return PROVIDERS.get(provider).window if provider in PROVIDERS.names() else None
 
 
 def plan_topology(

@@ -1,8 +1,9 @@
 """What a call cost. Unknown is None, never 0: a model that is not in a table, a count that was not reported.
 
-What the provider billed comes first, then the operator's own prices, then the table that ships with genai-prices (offline),
-by the provider's own name or address and the time of the call: prices change by date and by hour. A provider near by has
-no price reference and is never looked up: by its name alone a local `deepseek-r1:8b` would be charged as the cloud's.
+What the provider billed comes first, then the operator's own prices (`prices.py`), then the table that ships with
+genai-prices (offline), by the provider's own name or address and the time of the call: prices change by date and by hour.
+A provider near by has no price reference and is never looked up: by its name alone a local `deepseek-r1:8b` would be
+charged as the cloud's.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 LOCAL = frozenset({"ollama", "embedded", "scripted"})
@@ -30,11 +32,13 @@ class Counts(Protocol):
 
 
 class Cost(NamedTuple):
-    """Money in US dollars, where it is known from, and why it is unknown."""
+    """Money in US dollars, where it is known from, and why it is unknown. `price` says the unit prices and whose they
+    are, for the record: a later table must not change what a call has cost."""
 
     amount: Decimal | None
     source: Literal["billed", "computed", "free", "unknown"]
     reason: str = ""
+    price: str = ""
 
 
 class Price(NamedTuple):
@@ -45,6 +49,30 @@ class Price(NamedTuple):
     output_per_million: Decimal
     cache_read_per_million: Decimal | None = None
     cache_write_per_million: Decimal | None = None
+
+    def told(self) -> str:
+        """The prices in words."""
+        named = {"input": self.input_per_million, "output": self.output_per_million}
+        named |= {"cache read": self.cache_read_per_million, "cache write": self.cache_write_per_million}
+        parts = [f"${price.normalize():f}/{name} MTok" for name, price in named.items() if price is not None]
+        return f"own price: {', '.join(parts)}"
+
+
+class Machine(NamedTuple):
+    """What a machine of your own takes: dollars an hour, watts. An estimate, which is never added to money that was
+    billed or computed."""
+
+    usd_per_hour: Decimal | None = None
+    watts: float | None = None
+
+    def usd(self, compute_seconds: float | None) -> Decimal | None:
+        """For so many seconds of computing."""
+        if compute_seconds is None or self.usd_per_hour is None:
+            return None
+        return Decimal(str(compute_seconds)) * self.usd_per_hour / 3600
+
+    def watt_hours(self, compute_seconds: float | None) -> float | None:
+        return None if compute_seconds is None or self.watts is None else compute_seconds * self.watts / 3600
 
 
 def call_cost(
@@ -70,31 +98,8 @@ def call_cost(
         return Cost(None, "unknown", "invalid usage: more cached tokens than input")
     own = (prices or {}).get(f"{provider}/{model}")
     if own is not None:
-        return Cost(_own(own, usage), "computed")
-    amount = _shipped(provider, model, usage, at, reference)
-    return Cost(None, "unknown", "no price is known") if amount is None else Cost(amount, "computed")
-
-
-def has_price(
-    provider: str,
-    model: str,
-    *,
-    at: float,
-    free: bool = False,
-    reference: Mapping[str, str] | None = None,
-    prices: Mapping[str, Price] | None = None,
-) -> bool:
-    """Whether calls of that model will have a known cost: what a money limit needs before the start."""
-    one = _One()
-    cost = call_cost(provider, model, one, at=at, free=free, billed=None, reference=reference, prices=prices)
-    return cost.amount is not None
-
-
-class _One(NamedTuple):
-    input_tokens: int | None = 1
-    output_tokens: int | None = 1
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
+        return Cost(_own(own, usage), "computed", price=own.told())
+    return _shipped(provider, model, usage, at, reference) or Cost(None, "unknown", "no price is known")
 
 
 def _own(price: Price, usage: Counts) -> Decimal:
@@ -110,9 +115,7 @@ def _own(price: Price, usage: Counts) -> Decimal:
     return sum(parts, Decimal(0)) / MILLION
 
 
-def _shipped(
-    provider: str, model: str, usage: Counts, at: float, reference: Mapping[str, str] | None
-) -> Decimal | None:
+def _shipped(provider: str, model: str, usage: Counts, at: float, reference: Mapping[str, str] | None) -> Cost | None:
     if reference is None or provider in LOCAL:
         return None
     import genai_prices
@@ -129,4 +132,12 @@ def _shipped(
         found = genai_prices.calc_price(counts, model, genai_request_timestamp=when, **place)
     except LookupError:
         return None
-    return Decimal(found.total_price)
+    told = f"{found.model.id} of {found.provider.id}: {found.model_price} ({_table()})"
+    return Cost(Decimal(found.total_price), "computed", price=told)
+
+
+@cache
+def _table() -> str:
+    from importlib.metadata import version
+
+    return f"genai-prices {version('genai-prices')}"

@@ -1,4 +1,4 @@
-"""Which state of a model a run has met: its digest and its server's version, for the journal.
+"""Which state of a model a run has met: its digest, its quantisation and its server's version, for the journal.
 
 A name may mean another model tomorrow. A provider is asked once in a while by each process, not for each run.
 """
@@ -6,23 +6,28 @@ A name may mean another model tomorrow. A provider is asked once in a while by e
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
+
+from django.db.models import Max, Min, QuerySet
 
 from workbench.catalog.probing import providers_known, providers_probe
 from workbench.engine.planning import RunPlan
 from workbench.experiments.journal import event_read
-from workbench.experiments.models import Run, RunEvent
+from workbench.experiments.models import Experiment, Plan, Run, RunEvent
 
 REMEMBERED_S = 300.0
 PATIENCE_S = 5.0
 WITHOUT = frozenset({"scripted"})
+QUANTIZATION = "quantization of "
 
 _asking: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
 async def model_versions(plan: RunPlan) -> dict[str, str]:
-    """`provider` → version and `provider/name` → digest for what the plan asks, as far as the providers say."""
+    """`provider` → version, `provider/name` → digest and `quantization of provider/name` → that, for what the plan asks,
+    as far as the providers say."""
     models = plan.models()
     names = {model.partition("/")[0] for model in models} - WITHOUT
     async with _asking.setdefault(asyncio.get_running_loop(), asyncio.Lock()):  # many runs begin together
@@ -35,7 +40,54 @@ async def model_versions(plan: RunPlan) -> dict[str, str]:
         info = known[provider].model(name) if provider in known else None
         if info is not None and info.digest:
             found[model] = info.digest
+        if info is not None and info.quantization:
+            found[QUANTIZATION + model] = info.quantization
     return found
+
+
+class ModelMet(NamedTuple):
+    """A model as runs have met it; empty is unknown."""
+
+    model: str
+    digest: str
+    quantization: str
+    server: str
+
+    @property
+    def short(self) -> str:
+        """Enough of the digest to tell two apart by eye."""
+        digest = self.digest.removeprefix("sha256:")
+        return digest[:12] if len(digest) >= 32 else digest
+
+
+def models_met(models: Iterable[str], versions: Mapping[str, str]) -> list[ModelMet]:
+    """What a run wrote down of these models, in the words of a page."""
+    return [
+        ModelMet(
+            model,
+            versions.get(model, ""),
+            versions.get(QUANTIZATION + model, ""),
+            " ".join(filter(None, (model.partition("/")[0], versions.get(model.partition("/")[0], "")))),
+        )
+        for model in sorted(models)
+    ]
+
+
+def experiment_models(experiment: Experiment) -> list[ModelMet]:
+    """The models of an experiment as its runs have met them, each state once: from the first and the last run of each
+    configuration, whatever their number."""
+    started = RunEvent.objects.filter(run__experiment=experiment, kind="run_started")
+    ends = started.order_by().values("run__configuration").annotate(first=Min("pk"), last=Max("pk"))
+    wanted = {pk for row in ends.values_list("first", "last") for pk in row}
+    plans = {plan.pk: RunPlan.model_validate(plan.data).models() for plan in experiment_plans(experiment)}
+    found: dict[ModelMet, None] = {}
+    for plan, data in started.filter(pk__in=wanted).order_by("pk").values_list("run__plan", "data"):
+        found.update(dict.fromkeys(models_met(plans.get(plan, ()), event_read(data).versions)))
+    return sorted(found)
+
+
+def experiment_plans(experiment: Experiment) -> QuerySet[Plan]:
+    return Plan.objects.filter(configurations__experiment=experiment).distinct()
 
 
 def versions_met(run: Run) -> dict[str, str]:
@@ -44,6 +96,13 @@ def versions_met(run: Run) -> dict[str, str]:
         return {}
     first = RunEvent.objects.filter(run__experiment=run.experiment_id, sequence=1, kind="run_started")
     data = first.order_by("run_id").values_list("data", flat=True).first()
+    return {} if data is None else dict(event_read(data).versions)
+
+
+def versions_of(run: Run) -> dict[str, str]:
+    """What the run's last attempt wrote down; empty where it has none."""
+    started = RunEvent.objects.filter(run=run, kind="run_started").order_by("-sequence")
+    data = started.values_list("data", flat=True).first()
     return {} if data is None else dict(event_read(data).versions)
 
 

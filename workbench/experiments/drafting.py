@@ -13,7 +13,7 @@ from workbench.catalog.probing import providers_known, providers_probed
 from workbench.datasets.models import Instance
 from workbench.engine.errors import InvalidDocument, PluginError, Problem, WorkbenchError
 from workbench.engine.evaluation import EVALUATORS
-from workbench.engine.planning import RunPlan, plan_topology
+from workbench.engine.planning import RunPlan, plan_topology, shared_windows
 from workbench.engine.validation import check_topology
 from workbench.experiments import fitness
 from workbench.experiments.models import Configuration, Experiment
@@ -27,13 +27,20 @@ FRESH_S, REMEMBERED_S = 30.0, 600.0
 
 
 class Planned(NamedTuple):
-    """A configuration with its plan; `plan` is None where the problems say why there is none."""
+    """A configuration with its plan; `plan` is None where the problems say why there is none. `asked` is the plan as the
+    topology has it, before all configurations got one window for each model."""
 
     configuration: Configuration
     commit: str
     blob: str
     plan: RunPlan | None
     problems: list[Problem]
+    asked: RunPlan | None = None
+
+    @property
+    def studies_windows(self) -> bool:
+        """Whether the configuration itself sets the window: then it is what is compared."""
+        return "num_ctx" in (self.configuration.overrides.get("params") or {})
 
 
 class Draft:
@@ -49,10 +56,12 @@ class Draft:
     def configurations(self) -> list[Planned]:
         """Every configuration with its plan, in order."""
         catalogue = Library()
-        return [
-            configuration_plan(configuration, self.experiment.limits, catalogue)
-            for configuration in self.experiment.configurations.all()
-        ]
+        return one_window(
+            [
+                configuration_plan(configuration, self.experiment.limits, catalogue)
+                for configuration in self.experiment.configurations.all()
+            ]
+        )
 
     @cached_property
     def instances(self) -> list[Instance]:
@@ -77,9 +86,9 @@ class Draft:
     def model_problems(self) -> list[Problem]:
         """What the models can't do, as far as is known now."""
         planned = [
-            fitness.Planned(it.configuration.label, f"/configurations/{it.configuration.position}", it.plan)
+            fitness.Planned(it.configuration.label, f"/configurations/{it.configuration.position}", it.asked)
             for it in self.configurations
-            if it.plan is not None
+            if it.asked is not None
         ]
         names = {model.partition("/")[0] for model in fitness.models_asked(planned)}
         if self._patience is None:
@@ -117,6 +126,17 @@ class Draft:
 
 def error(code: str, path: str, message: str, hint: str = "") -> Problem:
     return Problem("error", code, path, message, hint)
+
+
+def one_window(planned: Sequence[Planned]) -> list[Planned]:
+    """The plans with one window for each model, so that no server loads it anew between two runs."""
+    windows = shared_windows(it.plan for it in planned if it.plan is not None and not it.studies_windows)
+    return [
+        it._replace(asked=it.plan, plan=it.plan.with_windows(windows))
+        if it.plan is not None and not it.studies_windows
+        else it._replace(asked=it.plan)
+        for it in planned
+    ]
 
 
 def configuration_plan(configuration: Configuration, limits: dict[str, Any], catalogue: Library) -> Planned:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable
 from decimal import Decimal
 from statistics import median
@@ -14,8 +13,8 @@ from django.db.models import Avg
 from django.db.models.functions import Length
 
 from workbench.engine.planning import NodePlan, RunPlan
-from workbench.engine.pricing import call_cost
-from workbench.engine.providers import PROVIDERS, Usage
+from workbench.engine.prices import prices_from
+from workbench.engine.providers import PROVIDERS, Usage, model_cost
 from workbench.experiments.drafting import Draft, Planned
 from workbench.experiments.models import Configuration, Run
 from workbench.experiments.totals import plus
@@ -205,18 +204,16 @@ def prompt_guess(plan: RunPlan, letters: float) -> Guess:
         longest = (node.config.get("params") or {}).get("max_output_tokens")
         answered = min(longest or ANSWER_TOKENS, ANSWER_TOKENS)
         tokens += given + answered
-        cost = model_cost(node.config["model"], given, answered)
+        cost = call_money(node.config["model"], given, answered)
         unknown = unknown or cost is None
         money += cost or 0
     return Guess(tokens, None if unknown else money, False)
 
 
-def model_cost(model: str, given: int, answered: int) -> Decimal | None:
+def call_money(model: str, given: int, answered: int) -> Decimal | None:
     """What a call of that size costs; None when the model has no price, or no provider."""
-    provider, _, name = model.partition("/")
-    if provider not in PROVIDERS.names():
+    name = model.partition("/")[0]
+    if name not in PROVIDERS.names():
         return None
     usage = Usage(input_tokens=given, output_tokens=answered, source="estimated")
-    made = PROVIDERS.get(provider).from_environ(os.environ)
-    reference = made.price_reference()
-    return call_cost(provider, name, usage, at=time.time(), free=made.free, billed=None, reference=reference).amount
+    return model_cost(PROVIDERS.get(name).from_environ(os.environ), model, usage, prices=prices_from(os.environ)).amount

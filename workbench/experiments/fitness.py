@@ -11,12 +11,9 @@ from typing import Any, NamedTuple
 
 from workbench.catalog.probing import Probed
 from workbench.engine.errors import Problem
-from workbench.engine.planning import RunPlan
+from workbench.engine.planning import RunPlan, window_of
 from workbench.engine.providers import ModelInfo
 from workbench.experiments.probing import how_to_get
-
-LOCAL_WINDOWS = "ollama"
-"""Its servers load a model anew for another window; clouds know no window."""
 
 
 class Asking(NamedTuple):
@@ -87,16 +84,23 @@ def ability_problems(asked: Asking, info: ModelInfo, abilities: tuple[str, ...])
 
 def window_problems(asking: Iterable[Asking]) -> Iterator[Problem]:
     """A model that is asked for with windows of different sizes is loaded anew each time that they alternate."""
-    from workbench.engine.providers.ollama import WINDOW
-
     windows: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for asked in asking:
-        if asked.model.partition("/")[0] == LOCAL_WINDOWS:
-            window = (asked.config.get("params") or {}).get("num_ctx") or WINDOW
-            windows[asked.model][window].append(f"{asked.label}, node {asked.node!r}")
+        own = (asked.config.get("params") or {}).get("num_ctx")
+        if (default := window_of(asked.model)) is not None:
+            windows[asked.model][own or default].append(f"{asked.label}, node {asked.node!r}")
+        elif own:
+            sentence = (
+                f"{asked.label}: num_ctx of node {asked.node!r} has no effect: {asked.model} is asked in a dialect"
+            )
+            hint = "Take it out; for a model of Ollama's write ollama/NAME."
+            yield Problem("warning", "no_window", asked.path, f"{sentence} that has no field for it.", hint)
     for model, places in windows.items():
         if len(places) > 1:
             parts = [f"{window:,} tokens ({at[0]})" for window, at in sorted(places.items())]
             sentence = f"{model} is asked for with windows of different sizes: {'; '.join(parts)}."
-            hint = "It is loaded anew whenever they alternate. Give all nodes one num_ctx."
+            hint = (
+                f"It would be loaded anew whenever they alternate, so all nodes get {max(places):,}; only a configuration "
+                "that sets num_ctx itself keeps its own. Give all nodes one num_ctx."
+            )
             yield Problem("warning", "windows_differ", "/configurations", sentence, hint)

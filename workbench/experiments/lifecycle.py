@@ -22,6 +22,9 @@ from workbench.experiments.models import Experiment, Run
 MOST_ATTEMPTS = 10
 """A run that takes its worker with it each time must not do so for ever."""
 
+WARMING = timedelta(seconds=15)
+"""So long after its last sign a process that loads an experiment's models counts as gone, and its runs begin."""
+
 GONE = "The worker that ran it went away."
 
 
@@ -132,8 +135,9 @@ def runs_sweep() -> Swept:
 
 def runs_waiting_long() -> dict[int, int]:
     """Experiments with runs that have been in the queue for a while → their first such run."""
-    before = timezone.now() - timedelta(seconds=settings.RUN_ORPHAN_S)
+    now = timezone.now()
+    before = now - timedelta(seconds=settings.RUN_ORPHAN_S)
     waiting = Run.objects.filter(
         status=Run.Status.QUEUED, queued_at__lt=before, experiment__status=Experiment.Status.RUNNING
-    )
+    ).exclude(experiment__warming_at__gt=now - WARMING)
     return dict(waiting.order_by().values_list("experiment_id").annotate(Min("pk")))

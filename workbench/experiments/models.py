@@ -43,6 +43,7 @@ class Experiment(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    warming_at = models.DateTimeField(null=True, blank=True, help_text="Its models were still being loaded then.")
 
     class Meta:
         ordering = ["-id"]
@@ -127,6 +128,12 @@ class Run(models.Model):
     unpriced_calls = models.PositiveIntegerField(default=0)
     model_seconds = models.FloatField(default=0)
     seconds = models.FloatField(default=0, help_text="Working time, over all attempts.")
+    truncated_calls = models.PositiveIntegerField(default=0, help_text="Whose prompt the server seems to have cut.")
+    compute_seconds = models.FloatField(null=True, blank=True, help_text="Null: no server told.")
+    machine_usd = models.DecimalField(
+        null=True, blank=True, max_digits=18, decimal_places=9, help_text="An estimate, beside the cost."
+    )
+    machine_wh = models.FloatField(null=True, blank=True)
 
     class Meta:
         ordering = ["id"]

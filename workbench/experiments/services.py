@@ -12,6 +12,7 @@ from workbench.datasets.services import dataset_version
 from workbench.engine.errors import WorkbenchError
 from workbench.experiments import tickets
 from workbench.experiments.lifecycle import runs_locked
+from workbench.experiments.live.wire import ring_stop
 from workbench.experiments.models import Configuration, Experiment, Run
 from workbench.experiments.spec import ConfigurationSpec, ExperimentSpec, own_label
 from workbench.experiments.starting import experiment_start
@@ -138,7 +139,10 @@ def runs_stop(runs: Any) -> int:
         runs_locked(runs.filter(status__in=Run.OPEN))
         idle = runs.filter(status__in=(Run.Status.QUEUED, Run.Status.WAITING, Run.Status.LOST))
         stopped = idle.update(status=Run.Status.STOPPED, ended_at=timezone.now(), reason="Stopped before it began.")
-        return int(stopped + runs.filter(status=Run.Status.RUNNING).update(status=Run.Status.STOPPING))
+        asked = runs.filter(status=Run.Status.RUNNING).update(status=Run.Status.STOPPING)
+        if asked:
+            transaction.on_commit(ring_stop)
+        return int(stopped + asked)
 
 
 def experiment_resume(experiment: Experiment, *, failed: bool = False) -> int:
@@ -159,7 +163,7 @@ def experiment_resume(experiment: Experiment, *, failed: bool = False) -> int:
             status=Run.Status.QUEUED, queued_at=timezone.now(), ended_at=None, output=None, outputs={}, partial=False
         )
         over.update(status=Experiment.Status.RUNNING, ended_at=None, started_at=F("started_at"))
-        transaction.on_commit(lambda: tickets.send_or_log([(tickets.DISPATCH, (experiment.pk,))]))
+        transaction.on_commit(lambda: tickets.send_or_log([(tickets.OPEN, (experiment.pk,))]))
     return int(number)
 
 

@@ -113,7 +113,7 @@ def execute(request: Request, document: bytes, script: bytes | None) -> dict[str
 
 def file_plan(request: Request, document: bytes) -> tuple[Any, Imported]:
     """The plan of the topology in a file of any format that is known. Raises `InvalidDocument`."""
-    from workbench.engine.planning import plan_topology
+    from workbench.engine.planning import plan_topology, shared_windows
     from workbench.topologies.importing import document_checked, original_error
     from workbench.topologies.library import Library
 
@@ -126,7 +126,8 @@ def file_plan(request: Request, document: bytes) -> tuple[Any, Imported]:
         # A script answers for every model: a topology that names none needs none.
         spec = spec.model_copy(update={"defaults": spec.defaults.model_copy(update={"model": "scripted/script"})})
     try:
-        return plan_topology(spec, catalogue, overrides={} if model is None else {"model": model}), imported
+        plan = plan_topology(spec, catalogue, overrides={} if model is None else {"model": model})
+        return plan.with_windows(shared_windows([plan])), imported
     except InvalidDocument as error:
         raise original_error(error, imported) from error
 

@@ -42,8 +42,8 @@ def experiment_start(experiment: Experiment) -> int:
         for planned in draft.configurations:
             configuration_freeze(planned)
         Run.objects.bulk_create(experiment_runs(draft), batch_size=BATCH)
-        # One message: the dispatcher sends the tickets. If even that gets lost, the sweep finds the queued rows.
-        transaction.on_commit(lambda: tickets.send_or_log([(tickets.DISPATCH, (experiment.pk,))]))
+        # One message: models are loaded, then tickets sent. If even that gets lost, the sweep finds the queued rows.
+        transaction.on_commit(lambda: tickets.send_or_log([(tickets.OPEN, (experiment.pk,))]))
     return draft.runs
 
 

@@ -19,6 +19,14 @@ def run_execute_task(run_id: int) -> None:
 
 
 @shared_task  # type: ignore[untyped-decorator]
+def experiment_open_task(experiment_id: int) -> None:
+    """An experiment begins or goes on: load its models, then send its tickets."""
+    from workbench.experiments.warming import experiment_open
+
+    experiment_open(experiment_id)
+
+
+@shared_task  # type: ignore[untyped-decorator]
 def runs_dispatch_task(experiment_id: int, after: int = 0) -> None:
     """Send the tickets of an experiment, a hundred at a time, so that experiments take turns in the queue."""
     from workbench.experiments.sweeping import runs_dispatch

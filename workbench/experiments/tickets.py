@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 
 QUEUE = "runs"
 RUN = "workbench.experiments.tasks.run_execute_task"
+OPEN = "workbench.experiments.tasks.experiment_open_task"
 DISPATCH = "workbench.experiments.tasks.runs_dispatch_task"
 EVALUATE = "workbench.evaluations.tasks.experiment_evaluate_task"
 AWAY = "The queue does not answer. Start it with `workbench up`, or set REDIS_URL to one that runs."

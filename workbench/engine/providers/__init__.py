@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict
 
 from workbench.engine.plugins import Plugins
-from workbench.engine.pricing import Price, has_price
+from workbench.engine.prices import NO_PRICES, Prices, prices_from
+from workbench.engine.pricing import Cost, call_cost
 from workbench.engine.throttle import NO_THROTTLE, Throttle
 
 Json = Any
@@ -78,6 +79,8 @@ class Usage(Shape):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
+    compute_seconds: float | None = None
+    """What the server says it computed: prompt and answer, without loading and waiting."""
     source: Literal["reported", "estimated", "unknown"] = "unknown"
 
 
@@ -109,6 +112,7 @@ class ModelInfo(Shape):
     context: int | None = None
     capabilities: tuple[str, ...] | None = None
     digest: str | None = None
+    quantization: str | None = None
     size_bytes: int | None = None
     note: str = ""
 
@@ -131,6 +135,9 @@ class Provider(ABC):
     """An explicit mark that calls cost no money; without it the cost of an unpriced model is unknown."""
     bills: ClassVar[bool] = False
     """Whether it may say itself what a call cost, so that a money limit makes sense without a table of prices."""
+    window: ClassVar[int | None] = None
+    """The `num_ctx` that is asked for where none is set. None: there is no such knob. A server that has it loads a model
+    anew for another window, so the calls of an experiment ask for one."""
 
     @classmethod
     @abstractmethod
@@ -149,6 +156,9 @@ class Provider(ABC):
     @abstractmethod
     async def probe(self) -> ProbeResult:
         """Whether it answers, and with which models; never raises for a provider that is away."""
+
+    async def warm_up(self, model: str, params: Mapping[str, Json]) -> None:  # noqa: B027  most have nothing to load
+        """Have the model loaded, so that no call of a batch waits for it. Raises `ProviderError`."""
 
     async def close(self) -> None:  # noqa: B027  nothing to let go of is usual
         """Let go of connections and child processes."""
@@ -170,6 +180,10 @@ class Providers:
         self.throttle = NO_THROTTLE if only else throttle
         self._made: dict[str, Provider] = {}
 
+    def prices(self) -> Prices:
+        """The operator's own; a script has its own. Raises `WrongPrices`."""
+        return NO_PRICES if self.replaced else prices_from(self._environ)
+
     @property
     def replaced(self) -> bool:
         """Whether one answers for every name."""
@@ -190,13 +204,37 @@ class Providers:
             await provider.close()
 
 
-def model_has_price(model: str, environ: Mapping[str, str], *, prices: Mapping[str, Price] | None = None) -> bool:
-    """Whether calls of `provider/name` will have a known cost; those of an unknown provider have none."""
-    name, _, rest = model.partition("/")
+def model_cost(
+    provider: Provider,
+    reference: str,
+    usage: Usage,
+    *,
+    prices: Prices = NO_PRICES,
+    billed: Decimal | None = None,
+    at: float | None = None,
+) -> Cost:
+    """What a call of `reference` (`provider/name`), now unless `at` is said, costs; None is unknown."""
+    place, _, name = reference.partition("/")
+    return call_cost(
+        place,
+        name,
+        usage,
+        at=time.time() if at is None else at,
+        free=provider.free or reference in prices.free,
+        billed=billed,
+        reference=provider.price_reference(),
+        prices=prices.models,
+    )
+
+
+def model_has_price(model: str, environ: Mapping[str, str]) -> bool:
+    """Whether calls of `provider/name` will have a known cost, which a money limit needs before the start; those of an
+    unknown provider have none."""
+    name = model.partition("/")[0]
     if name not in PROVIDERS.names():
         return False
     provider = PROVIDERS.get(name).from_environ(environ)
     if provider.bills:
         return True
-    reference = provider.price_reference()
-    return has_price(name, rest, at=time.time(), free=provider.free, reference=reference, prices=prices)
+    one = Usage(input_tokens=1, output_tokens=1)
+    return model_cost(provider, model, one, prices=prices_from(environ)).amount is not None

@@ -172,12 +172,19 @@ class FakeModels:
             "/api/version": {"version": self.version},
             "/api/tags": {
                 "models": [
-                    {"name": name, "model": name, "digest": self.digests.get(name, f"sha-{name}"), "size": 7}
+                    {
+                        "name": name,
+                        "model": name,
+                        "digest": self.digests.get(name, f"sha-{name}"),
+                        "size": 7,
+                        "details": {"quantization_level": "Q4_K_M"},
+                    }
                     for name in self.models
                 ]
             },
             "/api/ps": {"models": [{"name": name, "context_length": 4096} for name in self.models]},
             "/api/show": self.models.get(name),
+            "/api/generate": {"model": name, "response": "", "done": True, "done_reason": "load"},
         }
         return listings.get(asked.path)
 

@@ -46,6 +46,7 @@ class OllamaProvider(Provider):
     """Models on this machine or another one of yours, through Ollama. OLLAMA_URL says where it answers."""
 
     json_with_tools = False
+    window = WINDOW
 
     def __init__(self, url: str = DEFAULT_URL, *, timeouts: Timeouts | None = None, use_proxy: bool = False) -> None:
         self._url, self._timeouts, self._use_proxy = url, timeouts or Timeouts(), use_proxy
@@ -86,6 +87,12 @@ class OllamaProvider(Provider):
         found = f"has {len(models)} models" if models else "has no models yet; get one with `ollama pull qwen3.5:4b`"
         message = f"Ollama {version} at {target.url} {found}.{proxy_note(target)}"
         return ProbeResult(ok=True, message=message, models=models, version=str(version) if version else None)
+
+    async def warm_up(self, model: str, params: Mapping[str, Any]) -> None:
+        target = self._target()
+        body = {"model": model, "stream": False, "options": {"num_ctx": params.get("num_ctx") or WINDOW}}
+        async with Watch(target), self._faults(target, model):
+            await self._wire(target).ask("POST", "/api/generate", body)
 
     async def version(self) -> str | None:
         """The server's version, or None where no Ollama answers."""
@@ -199,7 +206,14 @@ def read_usage(last: Body) -> Usage:
     """The tokens in a reply's last part; an absent count is unknown."""
     counts = {"input_tokens": last.get("prompt_eval_count"), "output_tokens": last.get("eval_count")}
     known = {key: value for key, value in counts.items() if isinstance(value, int) and value >= 0}
-    return Usage(**known, source="reported" if known else "unknown")
+    return Usage(**known, compute_seconds=_compute_seconds(last), source="reported" if known else "unknown")
+
+
+def _compute_seconds(last: Body) -> float | None:
+    """Reading the prompt and writing the answer, without loading; durations are nanoseconds."""
+    durations = [last.get("prompt_eval_duration"), last.get("eval_duration")]
+    known = [value for value in durations if isinstance(value, int)]
+    return sum(known) / 1e9 if known else None
 
 
 def _wire(target: Target) -> Any:
@@ -282,6 +296,7 @@ def _info(name: str, tag: Body, shown: Body) -> ModelInfo:
         context=context if isinstance(context, int) else None,
         capabilities=None if capabilities is None else tuple(str(item) for item in capabilities),
         digest=tag.get("digest"),
+        quantization=(tag.get("details") or shown.get("details") or {}).get("quantization_level") or None,
         size_bytes=tag.get("size"),
         note=note,
     )
