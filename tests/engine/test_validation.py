@@ -135,15 +135,14 @@ ERRORS = [
     ("bad_schema", "/nodes/n/output/json_schema/type", line(asks(output={"json_schema": {"type": "objekt"}}))),
     ("json_with_tools", "/nodes/n/output", line(asks(model="ollama/x", tools=["read_file"], output=VERDICT))),
     ("unpriced_model", "/limits/cost_usd", line(asks(model="ollama/x"), limits={"cost_usd": 1})),
-    ("not_yet_supported", "/nodes/n/type", line({"type": "human"})),
-    ("not_yet_supported", "/workspace", line(LITERAL, workspace={"merge": "vote"})),
+    ("bad_choice", "/nodes/n/choices/1", line({"type": "human", "choices": ["yes", "yes"]})),
+    ("default_without_timeout", "/nodes/n/on_timeout", line({"type": "human", "on_timeout": {"default": "yes"}})),
     (
-        "not_yet_supported",
-        "/nodes/n/on_unclear",
-        topology(
-            {"n": {**ROUTER, "on_unclear": "human"}, "a": PASS, "b": PASS}, [("n", "a"), ("n", "b")], end=["a", "b"]
-        ),
+        "default_no_choice",
+        "/nodes/n/on_timeout/default",
+        line({"type": "human", "choices": ["yes", "no"], "timeout_s": 9, "on_timeout": {"default": "maybe"}}),
     ),
+    ("not_yet_supported", "/workspace", line(LITERAL, workspace={"merge": "vote"})),
 ]
 
 BOTH = [("s", "a", YES), ("s", "b", NO), ("a", "t"), ("b", "t")]

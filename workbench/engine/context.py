@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from workbench.engine.errors import LimitReached, NodeFailed, ProviderError, ToolError
-from workbench.engine.events import MessageData, ModelCalled, Noted, ToolCalled
+from workbench.engine.events import Answered, Asked, MessageData, ModelCalled, Noted, ToolCalled
 from workbench.engine.limits import Budget
+from workbench.engine.people import Desk, Question, Standing, attach, question_key, said
 from workbench.engine.plugins import nearest
 from workbench.engine.pricing import Machine
 from workbench.engine.providers import (
@@ -31,6 +32,7 @@ from workbench.engine.providers import (
 from workbench.engine.templating import Inbox, InboxMessage, render
 from workbench.engine.throttle import Turn
 from workbench.engine.tools import TOOLS
+from workbench.engine.under_way import Call, Heard, UnderWay
 
 Json = Any
 MAX_RESULT = 100_000
@@ -65,6 +67,20 @@ class RunInput(NamedTuple):
     files: Mapping[str, str] = {}
 
 
+class Asking(NamedTuple):
+    """What a model is asked: `model` is `provider/name`."""
+
+    model: str
+    request: ModelRequest
+
+
+class Using(NamedTuple):
+    """What a tool is called with."""
+
+    tool: str
+    arguments: Mapping[str, Json]
+
+
 class NestedResult(NamedTuple):
     """How a nested topology ended; `messages` are the last outputs of its end nodes, in declared order."""
 
@@ -72,6 +88,16 @@ class NestedResult(NamedTuple):
     reason: str
     code: str
     messages: tuple[MessageData, ...]
+
+
+class Reply(NamedTuple):
+    """What a person answered: all of it as one text, then the choice, the words, and the files as they stand in the
+    workspace."""
+
+    text: str
+    choice: str | None
+    words: str
+    files: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -90,8 +116,10 @@ class RunServices:
     retry: RetryPolicy
     seconds_left: Callable[[], float | None]
     node_calls: dict[str, int] = field(default_factory=dict)
+    under_way: UnderWay = field(default_factory=UnderWay)
     nested: Callable[..., Awaitable[NestedResult]] | None = None
     emitted: Mapping[str, Sequence[tuple[MessageData, ...]]] = field(default_factory=dict)
+    desk: Desk = field(default_factory=Desk)
 
 
 class Context:
@@ -108,12 +136,14 @@ class Context:
         unit: int | None = None,
         path: tuple[str, ...] = (),
         state: dict[str, Any] | None = None,
+        standing: Standing | None = None,
     ) -> None:
         self.node, self.visit, self.inbox = node, visit, tuple(inbox)
         self.unit, self.path = unit, path
         self.state: dict[str, Any] = {} if state is None else state
+        self.standing = standing or Standing(lambda: None)
         self._services, self._nodes = services, nodes
-        self._calls = self._tools = 0
+        self._calls = self._tools = self._questions = 0
 
     def earlier(self, node: str) -> Sequence[tuple[MessageData, ...]]:
         """The messages of each visit of a node that this visit may know of, whatever happened to finish first."""
@@ -147,6 +177,23 @@ class Context:
         json_schema: dict[str, Json] | None = None,
     ) -> ModelReply:
         """The model's reply. Asks again where the failure may pass. Raises `ProviderError`, `LimitReached`."""
+        call = self._services.under_way.begin(
+            Call(self.path, self.node, self.visit, self.unit, "model", model, phase="turn")
+        )
+        try:
+            return await self._asked(call, model, messages, params, tools, json_schema)
+        finally:
+            self._services.under_way.end(call)
+
+    async def _asked(
+        self,
+        call: Call,
+        model: str,
+        messages: Sequence[ChatMessage],
+        params: Mapping[str, Json],
+        tools: Sequence[ToolSchema],
+        json_schema: dict[str, Json] | None,
+    ) -> ModelReply:
         provider_name, _, name = model.partition("/")
         provider = self._services.providers.get(provider_name)
         attempt = 1
@@ -164,18 +211,25 @@ class Context:
                 node_call=self._count_call(),
             )
             try:
-                return await self._ask_once(provider, provider_name, model, request)
+                return await self._ask_once(provider, provider_name, model, request, call)
             except _Recorded as recorded:
                 if self._services.retry.gives_up(attempt, recorded.error):
                     raise recorded.error from None
             except ProviderError as error:
                 if self._services.retry.gives_up(attempt, error):
                     raise
+                call.enters("pause")
                 await self._wait(self._services.retry.wait(attempt, error))
             attempt += 1
 
     def _key(self, kind: str, call: int) -> tuple[Any, ...]:
         return (kind, self.path, self.node, self.visit, self.unit, call)
+
+    def _earlier(self, kind: str, call: int, asked: Asking | Using | Question) -> Any:
+        """What the journal holds of a call; None where it has to be made. Whatever `asked` for the same is not compared:
+        a run that goes on asks what it asked before."""
+        del asked
+        return self._services.recorded.get(self._key(kind, call))
 
     def _count_call(self) -> int:
         calls = self._services.node_calls
@@ -191,18 +245,22 @@ class Context:
             )
         await asyncio.sleep(seconds)
 
-    async def _ask_once(self, provider: Provider, provider_name: str, model: str, request: ModelRequest) -> ModelReply:
+    async def _ask_once(
+        self, provider: Provider, provider_name: str, model: str, request: ModelRequest, call: Call
+    ) -> ModelReply:
         services = self._services
         services.budget.admit_call()
-        earlier = services.recorded.get(self._key("model_called", request.call))
+        earlier = self._earlier("model_called", request.call, Asking(model, request))
         if earlier is not None:
             services.budget.record_call(earlier)
             return _reply_of(earlier)
+        call.enters("turn")
         turn = await self._turn(provider_name)
-        started = time.time()
+        started, heard = time.time(), Heard()
+        call.enters("answer", heard)
         try:
             with turn:
-                reply = await provider.chat(request)
+                reply = await provider.chat(request, heard)
         except ProviderError as error:
             event = self._failed_call(provider, model, request, error, started, turn.waited_seconds)
             services.budget.record_call(event)
@@ -230,7 +288,8 @@ class Context:
         started: float,
         waited: float,
     ) -> ModelCalled:
-        cost = model_cost(provider, model, Usage(), prices=self._services.providers.prices())
+        prices = self._services.providers.prices()
+        cost = model_cost(provider, model, Usage(), prices=prices, billed=error.cost_usd)
         return self._called(
             model,
             request,
@@ -322,16 +381,19 @@ class Context:
     ) -> ToolCalled:
         services = self._services
         self._tools += 1
-        earlier = services.recorded.get(self._key("tool_called", self._tools))
+        earlier = self._earlier("tool_called", self._tools, Using(tool, arguments))
         services.budget.record_tool()
         if earlier is not None:
             return cast(ToolCalled, earlier)
-        started = time.time()
+        started, waited = time.time(), self.standing.waited
         outcome: dict[str, Any]
+        call = services.under_way.begin(Call(self.path, self.node, self.visit, self.unit, "tool", tool, phase="tool"))
         try:
             outcome = {"result": await work()}
         except ToolError as error:
             outcome = {"status": "failed", "result": str(error), "code": error.code}
+        finally:
+            services.under_way.end(call)
         now = time.time()
         called = ToolCalled(
             at=now,
@@ -342,7 +404,7 @@ class Context:
             call=self._tools,
             tool=tool,
             arguments=dict(arguments),
-            seconds=now - started,
+            seconds=max(0.0, now - started - (self.standing.waited - waited)),
             **outcome,
         )
         await services.append(called)
@@ -362,16 +424,72 @@ class Context:
             given = tool.Arguments.model_validate(dict(arguments))
         except ValueError as error:
             raise ToolError(f"The arguments of {name} do not fit: {_first_line(error)}") from error
+        question = tool().question(given)
+        if question is not None:
+            return (await self.ask_person(question)).text
         result = await asyncio.to_thread(tool().run, given, self._services.workspace)
         if len(result) > MAX_RESULT:
             return result[:MAX_RESULT] + f"\n[cut: {len(result) - MAX_RESULT:,} more characters]"
         return result
 
+    async def ask_person(self, question: Question) -> Reply:
+        """What a person says. The visit waits for it, the rest of the run goes on; where nothing else is left, the attempt
+        ends here and the next one finds the answer. Raises `NodeFailed` when the time is up and there is no default."""
+        self._questions += 1
+        answered = self._earlier("answered", self._questions, question)
+        if answered is None:
+            answered = await self._answered(question)
+        if answered.status == "timed_out" and question.default is None:
+            seconds = f" within {question.timeout_s:g} seconds" if question.timeout_s else ""
+            raise NodeFailed(f"Nobody answered the question of node {self.node!r}{seconds}.", code="no_answer")
+        files = await attach(answered.files, self.workspace, self._services.desk.fetch)
+        return Reply(said(answered, files), answered.choice, answered.text, files)
+
+    async def _answered(self, question: Question) -> Answered:
+        """Ask, wait, and write down what came of it."""
+        now, place = time.time(), self._key("asked", self._questions)
+        asked = self._services.recorded.get(place) or Asked(
+            at=now,
+            path=self.path,
+            node=self.node,
+            visit=self.visit,
+            unit=self.unit,
+            call=self._questions,
+            key=question_key(),
+            asker=question.asker,
+            question=question.text,
+            choices=question.choices,
+            free=question.free,
+            deadline=None if question.timeout_s is None else now + question.timeout_s,
+            default=question.default,
+        )
+        await self._services.append(asked)
+        told = "\n\n".join(message.text for message in self.inbox)
+        answer = await self._services.desk.ask(asked, told, self.standing)
+        answered = Answered(
+            at=time.time(),
+            path=self.path,
+            node=self.node,
+            visit=self.visit,
+            unit=self.unit,
+            call=asked.call,
+            key=asked.key,
+            status="timed_out" if answer.timed_out else "answered",
+            text=answer.text,
+            choice=answer.choice,
+            files=answer.files,
+            by=answer.by,
+            answered_at=answer.at,
+            waited_seconds=max(0.0, answer.at - asked.at),
+        )
+        await self._services.append(answered)
+        return answered
+
     async def run_nested(self, plan: Mapping[str, Json], problem: str, variables: Mapping[str, str]) -> NestedResult:
         """Run a nested topology under this visit, within the run's limits. Raises `LimitReached`."""
         place = f"{self.node}.{self.visit}" if self.unit is None else f"{self.node}.{self.visit}.{self.unit}"
         assert self._services.nested is not None
-        return await self._services.nested(plan, problem, variables, (*self.path, place))
+        return await self._services.nested(plan, problem, variables, (*self.path, place), self.standing)
 
     async def note(self, text: str, code: str) -> None:
         """Tell a person something that is no result."""

@@ -352,7 +352,9 @@ class Choices:
         else:
             edges = sorted({*out, *(index for edge in out for index in self._behind(self.graph.edges[edge].target))})
             schema = (plan.config.get("output") or {}) if plan.type == "agent" else {}
-            if isinstance(schema, Mapping) and schema:
+            if samples := self.nodes[node].samples():
+                yield from (self._choice(message, edges, node) for message in samples)
+            elif isinstance(schema, Mapping) and schema:
                 wishes = self._wishes(edges, out)
                 made = json_candidates(schema["json_schema"], wishes, self.ids[node])
                 yield from (self._choice(message, edges, node) for message in made)

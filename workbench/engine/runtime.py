@@ -28,6 +28,7 @@ from workbench.engine.events import (
 )
 from workbench.engine.limits import Budget, UsageTotals
 from workbench.engine.nodes import Emitted, Node
+from workbench.engine.people import Desk, Standing
 from workbench.engine.planning import RunPlan
 from workbench.engine.providers import Providers
 from workbench.engine.scheduling import EdgeFailed, Outcome, Scheduler, Visit
@@ -47,7 +48,8 @@ GRACE = 2.0
 
 class RunResult(NamedTuple):
     """How a run ended. `output` is the prediction: the last output of the first end node that has one. `order` is the
-    order in which visits started; `node_outputs` every message of every visit, in order."""
+    order in which visits started; `node_outputs` every message of every visit, in order. `waiting` is no end: nothing is
+    left but the questions `asking` (their keys), and the run goes on when one of them has an answer."""
 
     status: str
     reason: str
@@ -59,6 +61,7 @@ class RunResult(NamedTuple):
     order: list[str]
     node_outputs: dict[str, list[str]]
     usage: UsageTotals
+    asking: tuple[str, ...] = ()
 
 
 async def run_plan(
@@ -75,12 +78,13 @@ async def run_plan(
     retry: RetryPolicy | None = None,
     versions: Mapping[str, str] | None = None,
     under_way: UnderWay | None = None,
+    desk: Desk | None = None,
 ) -> RunResult:
     """Run it to its end, or on from where `journal.recorded` stops. Expected failures are a status, not an exception;
     cancelling it aborts what is in flight and writes no end, so that it can be continued."""
     from workbench.engine.compiler import compile_plan  # loads LangGraph, which a replay does without
 
-    shared = Shared(_Log(journal), Budget(plan.limits), stop, compile_plan)
+    shared = Shared(Log(journal), Budget(plan.limits), stop, compile_plan)
     run = Run(compile_plan(plan), shared)
     services = RunServices(
         given=given,
@@ -97,13 +101,14 @@ async def run_plan(
         nested=run.nest,
         emitted=run.emitted,
         under_way=under_way or UnderWay(),
+        desk=desk or Desk(),
     )
     return await run.execute(
         services, RunStarted(at=time.time(), attempt=attempt, plan_hash=plan.hash, versions=dict(versions or {}))
     )
 
 
-class _Log:
+class Log:
     """Writes events in order. Those that an earlier attempt wrote are taken as written."""
 
     def __init__(self, journal: Journal) -> None:
@@ -145,7 +150,7 @@ class _Log:
 
 def _key(event: Any) -> tuple[Any, ...]:
     kind = event.kind
-    if kind in ("model_called", "tool_called"):
+    if kind in ("model_called", "tool_called", "asked", "answered"):
         return (kind, event.path, event.node, event.visit, event.unit, event.call)
     if kind in ("visit_started", "visit_ended", "joined"):
         return (kind, event.path, event.node, event.visit)
@@ -158,14 +163,14 @@ class Shared:
     """What a run and the topologies nested in it have in common. `told`: every message of every visit, by node."""
 
     def __init__(
-        self, log: _Log, budget: Budget, stop: asyncio.Event, compiled: Callable[[RunPlan], CompiledPlan]
+        self, log: Log, budget: Budget, stop: asyncio.Event, compiled: Callable[[RunPlan], CompiledPlan]
     ) -> None:
         self.log, self.budget, self.stop, self.compiled = log, budget, stop, compiled
         self.order: list[str] = []
         self.told: dict[str, list[str]] = {}
 
 
-class _Came(NamedTuple):
+class Came(NamedTuple):
     """What came of a visit's work: messages, a failure, or what the journal already holds; `began` is monotonic."""
 
     what: Emitted | VisitEnded | WorkbenchError
@@ -186,7 +191,7 @@ class _Judged(NamedTuple):
 class _Ending(NamedTuple):
     """Why a run ends."""
 
-    status: Literal["succeeded", "failed", "limit_reached", "incomplete", "stopped"]
+    status: Literal["succeeded", "failed", "limit_reached", "incomplete", "stopped", "waiting"]
     reason: str
     code: str
 
@@ -203,8 +208,11 @@ class Run:
         self._names = ["/".join((*(step.partition(".")[0] for step in path), name)) for name in compiled.ids]
         self.emitted: dict[str, list[tuple[MessageData, ...]]] = {name: [] for name in compiled.ids}
         self._statuses: dict[tuple[int, int], str] = {}
-        self._works: dict[asyncio.Task[_Came], Visit] = {}
-        self._done: list[asyncio.Task[_Came]] = []
+        self._works: dict[asyncio.Task[Came], Visit] = {}
+        self._standing: dict[asyncio.Task[Came], Standing] = {}
+        self.around: Standing | None = None
+        self._asking: tuple[str, ...] = ()
+        self._done: list[asyncio.Task[Came]] = []
         self._wake = asyncio.Event()
         self._started = time.monotonic()
         self._earlier = self.log.worked
@@ -240,10 +248,16 @@ class Run:
             await self._cancel_works()
 
     async def nest(
-        self, plan: Mapping[str, Any], problem: str, variables: Mapping[str, str], path: tuple[str, ...]
+        self,
+        plan: Mapping[str, Any],
+        problem: str,
+        variables: Mapping[str, str],
+        path: tuple[str, ...],
+        around: Standing,
     ) -> NestedResult:
         """Run a nested topology: its own schedule, the run's limits, journal and stop. Raises `LimitReached`."""
         inner = type(self)(self.shared.compiled(RunPlan.model_validate(plan)), self.shared, path)
+        inner.around, around.inner = around, inner
         given = self.services.given._replace(problem=problem)
         services = replace(
             self.services, given=given, vars={**inner.plan.vars, **variables}, nested=inner.nest, emitted=inner.emitted
@@ -267,6 +281,8 @@ class Run:
                 if not self._works:
                     return False
                 if not self._done:
+                    if self._only_waits():
+                        return False
                     await self._wake.wait()
                 self._wake.clear()
                 if self._out_of_time():
@@ -291,8 +307,9 @@ class Run:
             node = self.compiled.nodes[visit.node]
             if node.waits:
                 shown += 1
-                work = asyncio.ensure_future(self._work(node, visit, self._seen_by(visit)))
-                self._works[work] = visit
+                standing = Standing(self._wake.set, self.around)
+                work = asyncio.ensure_future(self._work(node, visit, self._seen_by(visit), standing))
+                self._works[work], self._standing[work] = visit, standing
                 work.add_done_callback(self._ended)
                 show(name, work, turn)
             else:
@@ -313,7 +330,7 @@ class Run:
         self.scheduler.won.clear()
         self.scheduler.skipped.clear()
 
-    def _ended(self, work: asyncio.Task[_Came]) -> None:
+    def _ended(self, work: asyncio.Task[Came]) -> None:
         self._done.append(work)
         self._wake.set()
 
@@ -321,6 +338,7 @@ class Run:
         done, self._done = self._done, []
         for work in sorted(done, key=lambda item: self._works[item].node):
             visit = self._works.pop(work)
+            self._standing.pop(work, None)
             self._close(self.compiled.nodes[visit.node], visit, work.result())
 
     def _out_of_time(self) -> bool:
@@ -338,6 +356,29 @@ class Run:
         self._hit(LimitReached("seconds", text), "", 0)
         return True
 
+    def parked(self) -> bool:
+        """Whether it waits for people and nothing else."""
+        if not self._works or self._done or self._wake.is_set() or (self.scheduler.ready and self._ending is None):
+            return False
+        return all(standing.parked() for standing in self._standing.values())
+
+    def give_up(self, error: LimitReached) -> None:
+        """Let nothing in it wait for people any longer."""
+        for standing in self._standing.values():
+            standing.give_up(error)
+
+    def _only_waits(self) -> bool:
+        """Whether there is nothing left to do but to wait for people: then the attempt ends. A run that fails or has
+        met a limit doesn't wait for them."""
+        desk = self.services.desk
+        if not desk.open or self.shared.stop.is_set() or not self.parked():
+            return False
+        if self._ending is None and self.around is not None:
+            self.around.changed()  # it is for the run around it to see whether that is all
+            return False
+        self._asking = tuple(desk.open) if self._ending is None else ()
+        return True
+
     async def _cancel_works(self) -> None:
         for work in self._works:
             work.cancel()
@@ -346,46 +387,53 @@ class Run:
 
     # Visits
 
-    def _wire(self, node: Node, visit: Visit) -> _Came:
+    def _wire(self, node: Node, visit: Visit) -> Came:
         """Wiring is done at once, and done again in a replay, unless the clock decided it."""
         began = time.monotonic()
         earlier = self.log.recorded.get(("visit_ended", self.path, node.node, visit.number)) if node.timed else None
         if earlier is not None:
             node.recall(visit.state, earlier, ())
-            return _Came(earlier, began)
+            return Came(earlier, began)
         try:
             if visit.units is None:
-                return _Came(node.wire(visit.inbox, visit.state), began)
-            return _Came(
-                Units(node.node, visit, lambda _, inbox: node.wire(inbox, visit.state).messages).wired(), began
-            )
+                return Came(node.wire(visit.inbox, visit.state), began)
+            return Came(Units(node.node, visit, lambda _, inbox: node.wire(inbox, visit.state).messages).wired(), began)
         except WorkbenchError as error:
-            return _Came(error, began)
+            return Came(error, began)
 
-    async def _work(self, node: Node, visit: Visit, seen: dict[str, dict[str, Any]]) -> _Came:
+    async def _work(self, node: Node, visit: Visit, seen: dict[str, dict[str, Any]], standing: Standing) -> Came:
         """The work of a visit; expected failures are what came of it, not exceptions."""
         began = time.monotonic()
         earlier = self._earlier_end(node, visit)
         if earlier is not None:
             self._account(earlier)
             node.recall(visit.state, earlier, self.log.calls_of(earlier))
-            return _Came(earlier, began)
+            return Came(earlier, began)
         self.log.write(
             VisitStarted(at=time.time(), path=self.path, node=node.node, visit=visit.number, inbox=visit.inbox)
         )
 
         async def once(unit: int | None, inbox: tuple[MessageData, ...]) -> Emitted:
             context = self.context(
-                self.services, node.node, visit.number, inbox, seen, unit=unit, path=self.path, state=visit.state
+                self.services,
+                node.node,
+                visit.number,
+                inbox,
+                seen,
+                unit=unit,
+                path=self.path,
+                state=visit.state,
+                standing=standing.of(unit),
             )
             return await self._with_retries(node, inbox, context)
 
         try:
             if visit.units is None:
-                return _Came(await once(None, visit.inbox), began)
-            return _Came(await Units(node.node, visit, once).worked(), began)
+                emitted = await once(None, visit.inbox)
+                return Came(emitted, began + standing.waited)
+            return Came(await Units(node.node, visit, once, standing).worked(), began)
         except WorkbenchError as error:
-            return _Came(error, began)
+            return Came(error, began + standing.waited)
 
     def _earlier_end(self, node: Node, visit: Visit) -> VisitEnded | None:
         """The end of the visit, if it is to be taken from the journal. What nests is gone through again, unless nothing
@@ -425,7 +473,7 @@ class Run:
                 counts = self.services.node_calls
                 counts[event.node] = counts.get(event.node, 0) + 1
 
-    def _close(self, node: Node, visit: Visit, came: _Came) -> None:
+    def _close(self, node: Node, visit: Visit, came: Came) -> None:
         """A visit ended: judge its edges, write it down. A failure ends the run unless the node says to go on."""
         if isinstance(came.what, LimitReached):
             self._hit(came.what, node.node, visit.number)
@@ -506,6 +554,9 @@ class Run:
             )
 
     async def _end(self) -> RunResult:
+        if self._asking:
+            what = "the question" if len(self._asking) == 1 else f"one of {len(self._asking)} questions"
+            return self._result(_Ending("waiting", f"It waits for a person to answer {what}.", ""), {}, False)
         outputs = {name: message.text for name, message in self._outputs().items()}
         ending = self._ending or self._natural_end(outputs)
         for node in self.scheduler.undelivered() if self._ending is None else ():
@@ -525,17 +576,21 @@ class Run:
                 partial=partial,
             )
         )
+        return self._result(ending, outputs, partial)
+
+    def _result(self, ending: _Ending, outputs: dict[str, str], partial: bool) -> RunResult:
         return RunResult(
             status=ending.status,
             reason=ending.reason,
             code=ending.code,
-            output=output,
+            output=next(iter(outputs.values()), None),
             outputs=outputs,
             partial=partial,
             visits={name: count for name, count in self.budget.visits.items() if count},
             order=self.shared.order,
             node_outputs=self.shared.told,
             usage=self.budget.usage,
+            asking=self._asking,
         )
 
     def _outputs(self) -> dict[str, MessageData]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from workbench.engine.errors import LimitReached, WorkbenchError
 from workbench.engine.events import MessageData
 from workbench.engine.nodes import Emitted
+from workbench.engine.people import Standing
 from workbench.engine.scheduling import Visit
 
 Inbox = tuple[MessageData, ...]
@@ -23,10 +24,14 @@ class _Result(NamedTuple):
 
 
 class Units:
-    """The units of one visit. `once` runs the node on one inbox: at once for wiring, or as work that waits."""
+    """The units of one visit. `once` runs the node on one inbox: at once for wiring, or as work that waits; then
+    `standing` says which units wait for a person: those make room for others."""
 
-    def __init__(self, node: str, visit: Visit, once: Callable[[int, Inbox], Any]) -> None:
+    def __init__(
+        self, node: str, visit: Visit, once: Callable[[int, Inbox], Any], standing: Standing | None = None
+    ) -> None:
         self._node, self._visit, self._once = node, visit, once
+        self._standing = standing or Standing(lambda: None)
         self._number = 0
 
     def wired(self) -> Emitted:
@@ -83,22 +88,28 @@ class Units:
     async def _layer(self, inboxes: list[Inbox]) -> list[_Result]:
         gate = asyncio.Semaphore(self._visit.max_parallel)
         hit: list[LimitReached] = []
+        units = self._numbered(inboxes)
+        for number, _ in units:
+            self._standing.begin(number, gate)
 
         async def one(number: int, inbox: Inbox) -> _Result:
             async with gate:
-                if hit:
-                    return self._failed(hit[0])
                 try:
+                    if hit:
+                        return self._failed(hit[0])
                     work: Awaitable[Emitted] = self._once(number, inbox)
                     return _Result((await work).messages)
                 except LimitReached as error:
                     hit.append(error)
+                    self._standing.give_up(error)
                     return self._failed(error)
                 except WorkbenchError as error:
                     return self._failed(error)
+                finally:
+                    self._standing.end(number)
 
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(number, inbox)) for number, inbox in self._numbered(inboxes)]
+            tasks = [group.create_task(one(number, inbox)) for number, inbox in units]
         if hit:
             raise hit[0]
         return [task.result() for task in tasks]

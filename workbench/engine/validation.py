@@ -24,7 +24,6 @@ from workbench.engine.reachability import Shape
 from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, Defaults, NodeSpec, TopologySpec
 from workbench.engine.transforms import map_problems, transform_problems
 
-LATER_TYPES = ("human",)
 CHOOSERS = ("router", "loop_counter", "loop_timer")
 DEEPEST_NESTING = 10
 MAX_NODES = 10_000
@@ -328,16 +327,10 @@ def _later(spec: TopologySpec) -> Iterator[Problem]:
 def _node(node: NodeSpec, around: Surroundings, parsed: dict[str, ParsedNode]) -> Iterator[Problem]:
     name = around.node
     path = pointer("nodes", name)
-    if node.type in LATER_TYPES:
-        message = f"The node type {node.type!r} is not yet supported."
-        yield Problem(
-            "error", "not_yet_supported", path + "/type", message, f"Supported are {', '.join(NODES.names())}."
-        )
-        return
     try:
         kind = NODES.get(node.type)
     except PluginError:
-        message = f"There is no node type {node.type!r}.{nearest(node.type, [*NODES.names(), *LATER_TYPES])}"
+        message = f"There is no node type {node.type!r}.{nearest(node.type, NODES.names())}"
         yield Problem("error", "unknown_type", path + "/type", message, _listed(NODES.names()))
         return
     config = node.config

@@ -94,6 +94,10 @@ class Node(ABC):
         `WorkbenchError` when it fails."""
         raise NotImplementedError
 
+    def samples(self) -> Sequence[MessageData]:
+        """All that a visit may say, where that is known beforehand: a dry run tries each."""
+        return ()
+
     def recall(self, state: dict[str, Any], ended: VisitEnded, calls: Sequence[Any]) -> None:
         """Bring `state` to where a visit left it whose outcome, and whose calls, are taken from the journal."""
         del state, ended, calls

@@ -11,10 +11,13 @@ from workbench.engine.errors import NodeFailed, Problem
 from workbench.engine.events import MessageData
 from workbench.engine.nodes import Emitted, Node, Surroundings
 from workbench.engine.nodes._models import RoleConfig, ask_for_json, opening, role_problems, role_resolved
+from workbench.engine.people import Question
 from workbench.engine.plugins import nearest
 from workbench.engine.spec import ConditionJson, Json, NodeName, Spec
 
 END = "end"
+HUMAN = "human"
+NO_RULE = "no rule holds."
 
 
 class RouterRule(Spec):
@@ -27,7 +30,7 @@ class RouterRule(Spec):
 class RouterConfig(RoleConfig):
     mode: Literal["model", "rules"] = "model"
     rules: tuple[RouterRule, ...] = Field((), description="With mode rules: the first that holds decides.")
-    on_unclear: NodeName = Field("fail", description="Where no choice can be read: fail, end, or a target.")
+    on_unclear: NodeName = Field("fail", description="Where no choice can be read: fail, end, a target, or human: a person chooses.")
 
 
 class Router(Node):
@@ -40,17 +43,23 @@ class Router(Node):
 
     @property
     def waits(self) -> bool:
-        return bool(self.config.mode == "model")
+        return bool(self.config.mode == "model" or self.config.on_unclear == HUMAN)
 
     def wire(self, inbox: Sequence[MessageData], state: dict[str, Any]) -> Emitted:
+        return self._ruled(inbox) or self._unclear(inbox, NO_RULE)
+
+    def _ruled(self, inbox: Sequence[MessageData]) -> Emitted | None:
+        """Where the first rule that holds leads; None where none does."""
         last = inbox[-1] if inbox else self.message("")
         tested = Judged(last.text, last.data, last.structured, last.status)
         for rule in self.config.rules:
             if read_condition(rule.when).test(tested):
                 return self._emit(inbox, rule.to)
-        return self._unclear(inbox, "no rule holds")
+        return None
 
     async def run(self, inbox: Sequence[MessageData], context: Context) -> Emitted:
+        if self.config.mode == "rules":
+            return self._ruled(inbox) or await self._asked(inbox, NO_RULE, context)
         choices = [*self.targets, END]
         listed = ", ".join(f'"{choice}"' for choice in choices)
         addition = (
@@ -72,8 +81,16 @@ class Router(Node):
                 repairs=2,
             )
         except NodeFailed as error:
+            if self.config.on_unclear == HUMAN:
+                return await self._asked(inbox, str(error), context)
             return self._unclear(inbox, str(error))
         return self._emit(inbox, chosen["targets"])
+
+    async def _asked(self, inbox: Sequence[MessageData], why: str, context: Context) -> Emitted:
+        """A person chooses."""
+        text = f"What comes next? Router {self.node!r} could not choose: {why}"
+        reply = await context.ask_person(Question(text, "router", (*self.targets, END), free=False))
+        return self._emit(inbox, [reply.choice] if reply.choice else [])
 
     def _emit(self, inbox: Sequence[MessageData], chosen: Sequence[str]) -> Emitted:
         targets = tuple(target for target in self.targets if target in chosen)
@@ -106,11 +123,8 @@ class Router(Node):
             for place, target in enumerate(rule.to):
                 if target not in allowed:
                     yield _no_way(f"/rules/{index}/to/{place}", target, allowed)
-        if config.on_unclear == "human":
-            message = "A router that asks a person is not yet supported."
-            yield Problem("error", "not_yet_supported", "/on_unclear", message, 'Use "fail", "end" or a target.')
-        elif config.on_unclear not in ("fail", *allowed):
-            yield _no_way("/on_unclear", config.on_unclear, ["fail", *allowed])
+        if config.on_unclear not in ("fail", HUMAN, *allowed):
+            yield _no_way("/on_unclear", config.on_unclear, ["fail", HUMAN, *allowed])
 
     @classmethod
     def resolve(cls, config: Any, around: Surroundings) -> Any:

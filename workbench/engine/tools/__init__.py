@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
+from abc import ABC
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from workbench.engine.people import Question
 from workbench.engine.plugins import Plugins
 from workbench.engine.providers import ToolSchema
 
@@ -24,9 +25,13 @@ class Tool(ABC):
 
     Arguments: ClassVar[type[Arguments]]
 
-    @abstractmethod
     def run(self, arguments: Any, workspace: Path) -> str:
         """Do it inside the run's workspace, in a worker thread. Raises `ToolError` with a sentence for the agent."""
+        raise NotImplementedError
+
+    def question(self, arguments: Any) -> Question | None:
+        """What to ask a person, whose answer is the result; None: `run` does it."""
+        return None
 
     @classmethod
     def schema(cls, name: str) -> ToolSchema:

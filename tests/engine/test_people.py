@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.engine.people import Stage, said
+from tests.engine.support import asks, topology
+
+PASS = {"type": "passthrough"}
+ALL = {"type": "passthrough", "all": True}
+HUMAN = {"type": "human"}
+LINES = {"map": {"split": {"regex": "\\w+"}, "max_parallel": 2}}
+
+
+def nested(inner, **fields):
+    return {"type": "topology", "topology": inner, **fields}
+
+
+def later(desk, key, answer):
+    """Somebody answers a moment after the question is on the table."""
+    asyncio.get_running_loop().call_soon(lambda: desk.hand_in(key, answer))
+
+
+def test_what_does_not_depend_on_the_answer_goes_on():
+    document = topology(
+        {"s": PASS, "ask": HUMAN, "a": asks(), "b": asks(), "t": ALL},
+        [("s", "ask"), ("s", "a"), ("a", "b"), ("ask", "t"), ("b", "t")],
+    )
+    stage = Stage(document, {"nodes": {"a": ["one"], "b": ["two"]}})
+
+    first = stage.attempt()
+
+    assert first.status == "waiting"
+    assert [event.node for event in stage.kinds("model_called")] == ["a", "b"]
+
+    last = stage.attempt({stage.key("ask"): said("three")})
+
+    assert last.node_outputs["t"] == ["three", "two"]
+    assert len(stage.kinds("model_called")) == 2
+
+
+def test_an_answer_that_comes_while_the_run_works_is_taken_at_once():
+    document = topology(
+        {"s": PASS, "ask": HUMAN, "after": asks(), "slow": asks(), "t": ALL},
+        [("s", "ask"), ("ask", "after"), ("s", "slow"), ("after", "t"), ("slow", "t")],
+    )
+    stage = Stage(document, {"latency_s": 0.05, "default": "done"})
+
+    result = stage.attempt(during=lambda desk, asked: later(desk, asked.key, said("now")))
+
+    assert (result.status, stage.attempts) == ("succeeded", 1)
+    assert stage.kinds("answered")[0].text == "now"
+
+
+def test_units_of_a_map_ask_all_at_once_and_are_answered_in_any_order():
+    document = topology(
+        {"s": PASS, "ask": {**HUMAN, "question": "{{ inbox }}?"}, "t": ALL}, [("s", "ask", LINES), ("ask", "t")]
+    )
+    stage = Stage(document, given="a b c d")
+    stage.attempt()
+    keys = {asked.question: asked.key for asked, _ in stage.asked}
+    assert sorted(keys) == ["a?", "b?", "c?", "d?"]
+
+    given = {}
+    for question in ("c?", "a?", "d?"):
+        given[keys[question]] = said(question.upper())
+        assert stage.attempt(given).status == "waiting"
+        assert {asked.key for asked, _ in stage.asked} == set(keys.values()) - set(given)
+    last = stage.attempt({**given, keys["b?"]: said("B?")})
+
+    assert last.node_outputs["t"] == ["A?", "B?", "C?", "D?"]
+    assert len(stage.kinds("asked")) == len(stage.kinds("answered")) == 4
+
+
+def test_questions_reach_out_of_nested_topologies_in_maps():
+    inner = topology({"think": asks(), "ask": HUMAN}, [("think", "ask")], end=["ask"], name="inner")
+    outer = topology({"s": PASS, "each": nested(inner), "t": ALL}, [("s", "each", LINES), ("each", "t")])
+    stage = Stage(topology({"whole": nested(outer)}, name="whole"), {"nodes": {"think": ["one", "two"]}}, given="a b")
+
+    assert stage.attempt().status == "waiting"
+    keys = {asked.path: asked.key for asked, _ in stage.asked}
+    assert sorted(keys) == [("whole.1", "each.1.0"), ("whole.1", "each.1.1")]
+    first, second = (keys[path] for path in sorted(keys))
+    assert stage.attempt({second: said("second")}).status == "waiting"
+    last = stage.attempt({second: said("second"), first: said("first")})
+
+    assert (last.status, last.node_outputs["whole/t"]) == ("succeeded", ["first", "second"])
+    assert len(stage.kinds("model_called")) == 2
+
+
+def test_a_run_that_fails_or_meets_a_limit_waits_for_nobody():
+    refused = {"type": "tool", "tool": "read_file", "args": {"path": "../x"}}
+    document = topology(
+        {"s": PASS, "ask": HUMAN, "f": refused, "t": ALL}, [("s", "ask"), ("s", "f"), ("ask", "t"), ("f", "t")]
+    )
+
+    assert Stage(document).attempt().status == "failed"
+
+    inner = topology({"ask": HUMAN}, name="inner")
+    document = topology(
+        {"s": PASS, "in": nested(inner), "a": asks(), "b": asks(), "t": ALL},
+        [("s", "in"), ("s", "a"), ("a", "b"), ("b", "t"), ("in", "t")],
+        limits={"model_calls": 1},
+    )
+    result = Stage(document, {"default": "x"}).attempt()
+
+    assert (result.status, result.code) == ("limit_reached", "model_calls")
+
+
+def test_units_that_wait_are_given_up_when_another_meets_a_limit():
+    document = topology(
+        {"s": PASS, "a": asks("{{ inbox }}", tools=["ask_human"]), "t": ALL},
+        [("s", "a", LINES), ("a", "t")],
+        limits={"model_calls": 2},
+    )
+    call = {"tool_calls": [{"name": "ask_human", "arguments": {"question": "Which?"}}]}
+
+    result = Stage(document, {"default": call}, given="a b c").attempt()
+
+    assert (result.status, result.code) == ("limit_reached", "model_calls")
+
+
+def test_stop_ends_a_run_that_works_and_waits():
+    document = topology(
+        {"s": PASS, "ask": HUMAN, "slow": asks(), "t": ALL},
+        [("s", "ask"), ("s", "slow"), ("ask", "t"), ("slow", "t")],
+    )
+
+    result = Stage(document, {"latency_s": 30, "default": "x"}).attempt(stop_after=0.1)
+
+    assert result.status == "stopped"
+
+
+RULES = {"type": "router", "mode": "rules", "rules": [{"when": {"contains_any": ["never"]}, "to": ["a"]}]}
+ASKED = {"type": "router", "system": "S", "prompt": "{{ inbox }}", "model": "scripted/x"}
+
+
+@pytest.mark.parametrize(("router", "calls"), [(RULES, 0), (ASKED, 3)])
+@pytest.mark.parametrize(("choice", "visited"), [("b", {"r": 1, "b": 1, "t": 1}), ("end", {"r": 1})])
+def test_a_router_that_can_not_choose_lets_a_person_choose(router, calls, choice, visited):
+    document = topology(
+        {"r": {**router, "on_unclear": "human"}, "a": PASS, "b": PASS, "t": PASS},
+        [("r", "a"), ("r", "b"), ("a", "t"), ("b", "t")],
+    )
+    stage = Stage(document, {"default": "no idea"})
+    stage.attempt()
+    ((asked, told),) = stage.asked
+    assert (asked.asker, asked.choices, asked.free, told) == ("router", ("a", "b", "end"), False, "input")
+
+    result = stage.attempt({asked.key: said(choice, choice)})
+
+    assert result.visits == visited
+    assert len(stage.kinds("model_called")) == calls
+
+
+def test_waiting_is_no_working_time():
+    document = topology(
+        {"s": PASS, "ask": HUMAN, "slow": asks(), "t": ALL},
+        [("s", "ask"), ("s", "slow"), ("ask", "t"), ("slow", "t")],
+    )
+    stage = Stage(document, {"latency_s": 0.3, "default": "done"})
+
+    def soon(desk, asked):
+        asyncio.get_running_loop().call_later(0.2, lambda: desk.hand_in(asked.key, said("yes", at=asked.at + 0.2)))
+
+    stage.attempt(during=soon)
+
+    ended = {event.node: event.seconds for event in stage.kinds("visit_ended")}
+    assert ended["ask"] < 0.15 < ended["slow"]
+    assert stage.kinds("answered")[0].waited_seconds == pytest.approx(0.2)
