@@ -110,6 +110,7 @@ class Run(models.Model):
     attempt = models.PositiveIntegerField(default=0, help_text="Fences every write: a stalled worker can't write.")
     owner = models.CharField(max_length=120, blank=True, help_text="Unique per start of a worker process.")
     heartbeat_at = models.DateTimeField(null=True, blank=True)
+    losses = models.PositiveIntegerField(default=0, help_text="How many workers went away while they held it.")
     queued_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -183,3 +184,56 @@ class RunEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.sequence} {self.kind}"
+
+
+class Question(models.Model):
+    """What a run asks a person. It is open until somebody answers it, its time is up, or its run ends; the run's journal
+    holds the same as `asked` and `answered`."""
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        ANSWERED = "answered"
+        TIMED_OUT = "timed_out", "time was up"
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="questions")
+    key = models.CharField(max_length=40, help_text="Its name in the journal.")
+    node = models.CharField(max_length=500)
+    visit = models.PositiveIntegerField()
+    unit = models.PositiveIntegerField(null=True, blank=True, help_text="Of a map, from 0.")
+    asker = models.CharField(max_length=40, help_text="The node type or the tool that asks.")
+    text = models.TextField()
+    told = models.TextField(blank=True, help_text="What its node was told.")
+    choices = models.JSONField(default=list, blank=True)
+    free = models.BooleanField(default=True, help_text="Something else than a choice may be said.")
+    default = models.TextField(null=True, blank=True, help_text="What is taken when the time is up.")  # noqa: DJ001
+    asked_at = models.DateTimeField()
+    deadline = models.DateTimeField(null=True, blank=True)
+
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.OPEN)
+    choice = models.TextField(null=True, blank=True)  # noqa: DJ001
+    answer = models.TextField(blank=True)
+    files = models.JSONField(default=list, blank=True, help_text='[{"name", "size", "sha256"}]')
+    answered_by = models.CharField(max_length=200, blank=True)
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [models.UniqueConstraint(fields=["run", "key"], name="question_once")]
+        indexes = [models.Index(fields=["status", "deadline"])]
+
+    def __str__(self) -> str:
+        return f"question {self.pk} of run {self.run_id}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("question_detail", args=[self.pk])
+
+
+class Upload(models.Model):
+    """A file that came with an answer, kept once by its content: a fork of the run may need it again."""
+
+    sha256 = models.CharField(max_length=64, unique=True)
+    data = models.BinaryField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.sha256
