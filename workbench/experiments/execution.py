@@ -21,6 +21,7 @@ from workbench.engine.events import Noted
 from workbench.engine.planning import RunPlan
 from workbench.engine.providers import Providers
 from workbench.engine.runtime import RunResult, run_plan
+from workbench.engine.under_way import UnderWay
 from workbench.experiments import lifecycle
 from workbench.experiments.digests import changes, model_versions, versions_met
 from workbench.experiments.journal import DatabaseJournal, Past, journal_past
@@ -92,7 +93,14 @@ def workspace_make(run: Run) -> Path:
     return root
 
 
-async def run_execute(prepared: Prepared, *, providers: Providers, writer: Writer, stop: asyncio.Event) -> Outcome:
+async def run_execute(
+    prepared: Prepared,
+    *,
+    providers: Providers,
+    writer: Writer,
+    stop: asyncio.Event,
+    under_way: UnderWay | None = None,
+) -> Outcome:
     """Run a claimed run to its end and write that down; `lost` where that can't be done any more: the run is somebody
     else's by then, or the database can't be written.
 
@@ -102,7 +110,7 @@ async def run_execute(prepared: Prepared, *, providers: Providers, writer: Write
     held = Held(run.pk, run.attempt, run.owner)
     journal = DatabaseJournal(writer, held, prepared.recorded, prepared.past)
     try:
-        outcome = await run_outcome(prepared, providers, journal, stop)
+        outcome = await run_outcome(prepared, providers, journal, stop, under_way)
     except asyncio.CancelledError:
         await writer.call(lambda: lifecycle.run_release(run))
         raise
@@ -115,7 +123,11 @@ async def run_execute(prepared: Prepared, *, providers: Providers, writer: Write
 
 
 async def run_outcome(
-    prepared: Prepared, providers: Providers, journal: DatabaseJournal, stop: asyncio.Event
+    prepared: Prepared,
+    providers: Providers,
+    journal: DatabaseJournal,
+    stop: asyncio.Event,
+    under_way: UnderWay | None = None,
 ) -> Outcome:
     """What the engine makes of it. A bug ends the run too, with its traceback in the log."""
     run = prepared.run
@@ -134,6 +146,7 @@ async def run_outcome(
             repetition=run.repetition,
             attempt=run.attempt,
             versions=versions() | met,
+            under_way=under_way,
         )
     except WorkbenchError as error:
         return Outcome(Run.Status.FAILED, str(error), error.code)

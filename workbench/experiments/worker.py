@@ -22,8 +22,11 @@ from django.db import Error, connection
 
 from workbench.engine.errors import WorkbenchError
 from workbench.engine.providers import Providers
+from workbench.engine.under_way import UnderWay
 from workbench.experiments import lifecycle, sweeping, tickets
 from workbench.experiments.execution import Outcome, Prepared, run_execute, run_finish, run_prepare
+from workbench.experiments.live.telling import Teller
+from workbench.experiments.live.wire import redis_url
 from workbench.experiments.models import Run
 from workbench.experiments.throttle import throttle_of_workers
 from workbench.experiments.writer import Writer, patiently
@@ -70,8 +73,9 @@ class Worker:
         self.going: dict[int, Going] = {}
         self._slots = threading.Semaphore(slots)
         self._draining = threading.Event()
-        self._ended = threading.Event()
-        self._writer = Writer()
+        self._ended, self._bell = threading.Event(), threading.Event()
+        self._teller = Teller(redis_url(), self._bell.set)
+        self._writer = Writer(self._teller.committed)
         self._claims = ThreadPoolExecutor(1, thread_name_prefix="claims")
         self._loop = Loop()
         self._providers = Providers(os.environ, throttle=throttle_of_workers(self.owner))
@@ -115,25 +119,34 @@ class Worker:
         return None
 
     async def _run(self, prepared: Prepared) -> None:
-        run, stop = prepared.run, asyncio.Event()
-        execute = run_execute(prepared, providers=self._providers, writer=self._writer, stop=stop)
+        run, stop, under_way = prepared.run, asyncio.Event(), UnderWay()
+        execute = run_execute(prepared, providers=self._providers, writer=self._writer, stop=stop, under_way=under_way)
         task = asyncio.ensure_future(execute)
         self.going[run.pk] = Going(task, stop)
+        self._teller.hold(run.pk, run.attempt, under_way)
+        status = ""
         try:
             await asyncio.wait([task])
-            if not task.cancelled() and (error := task.exception()) is not None:
+            if task.cancelled():
+                return
+            if (error := task.exception()) is not None:
                 logger.error("Run %s is left to the sweep.", run.pk, exc_info=error)
+            elif task.result().status != Run.Status.LOST:
+                status = task.result().status
         finally:
+            self._teller.let_go(run.pk, status)
             self.going.pop(run.pk, None)
             self._slots.release()
 
     def _beat(self) -> None:
-        """Every second: say that the runs live, hear which are to stop. Every few seconds: sweep.
+        """Every second, or when the bell rings: say that the runs live, hear which are to stop. Every few seconds: sweep.
 
         The sweep is here too, beside Celery beat's: its message would wait behind tickets that wait for a slot.
         """
         swept = time.monotonic()
-        while not self._ended.wait(BEAT_S):
+        while not self._ended.is_set():
+            self._bell.wait(BEAT_S)
+            self._bell.clear()
             try:
                 self._beat_once()
                 if time.monotonic() - swept > SWEEP_S:
@@ -150,6 +163,7 @@ class Worker:
         held = list(self.going)
         for run_id in lifecycle.runs_beat(self.owner, held) if held else ():
             if (going := self.going.get(run_id)) is not None:
+                self._teller.status(run_id, Run.Status.STOPPING)
                 self._loop.loop.call_soon_threadsafe(going.stop.set)
 
     def drain(self) -> None:
@@ -166,9 +180,11 @@ class Worker:
         self._wait(CANCEL_S)
         self._close_providers()
         self._ended.set()
+        self._bell.set()
         self._claims.submit(lambda: connection.close()).result(5)  # looked up there: each thread has its own
         self._claims.shutdown()
         self._writer.close()
+        self._teller.close()
         self._loop.close()
         if back:
             tickets.send_or_log([(tickets.RUN, (run_id,)) for run_id in back])

@@ -88,7 +88,9 @@ class Job:
 class Writer:
     """The one thread of a process that writes what its runs report."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[Sequence[Write]], None] | None = None) -> None:
+        """`told` hears on the writer's thread what has been committed, in its order."""
+        self._told = told
         self._queue: queue.SimpleQueue[Write | Job | None] = queue.SimpleQueue()
         self._lingering: list[Write] = []
         self._alarm: asyncio.TimerHandle | None = None
@@ -167,6 +169,8 @@ class Writer:
             lost = JournalLost()
             lost.__cause__ = error
             self._refused.update((write.held, lost) for write in going)
+        if self._told is not None:
+            self._told([write for write in going if write.held not in self._refused])
         acknowledge(
             [
                 (write.done, write.loop, None, self._refused.get(write.held))
