@@ -102,6 +102,7 @@ class Run(models.Model):
         "datasets.Instance", null=True, blank=True, on_delete=models.PROTECT, related_name="runs"
     )
     input = models.TextField(blank=True, help_text="What was typed, for a run without an instance.")
+    scripted = models.BooleanField(default=False, help_text="Played from a script: no worker could go on with it.")
     repetition = models.PositiveIntegerField(default=1)
     status = models.CharField(max_length=15, choices=Status.choices, default=Status.QUEUED)
     reason = models.TextField(blank=True)
