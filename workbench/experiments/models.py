@@ -39,6 +39,10 @@ class Experiment(models.Model):
     evaluators = models.JSONField(default=list, blank=True, help_text='[{"name", "options"}], run when all runs ended.')
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.DRAFT, db_index=True)
     ships = models.BooleanField(default=False)
+    forked_from = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="forks", help_text="Its runs are forks."
+    )
+    fork = models.JSONField(default=dict, blank=True, help_text='{"node", "visit", "change"}, of a forked experiment.')
     author = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -102,6 +106,13 @@ class Run(models.Model):
         "datasets.Instance", null=True, blank=True, on_delete=models.PROTECT, related_name="runs"
     )
     input = models.TextField(blank=True, help_text="What was typed, for a run without an instance.")
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="forks", help_text="What it is a fork of."
+    )
+    fork_node = models.CharField(max_length=500, blank=True, help_text="Where it left its parent.")
+    fork_visit = models.PositiveIntegerField(default=0)
+    fork = models.JSONField(default=dict, blank=True, help_text="What was changed there.")
+    pruned_at = models.DateTimeField(null=True, blank=True, help_text="Since then its journal holds no bodies.")
     scripted = models.BooleanField(default=False, help_text="Played from a script: no worker could go on with it.")
     repetition = models.PositiveIntegerField(default=1)
     status = models.CharField(max_length=15, choices=Status.choices, default=Status.QUEUED)
@@ -161,7 +172,8 @@ class Run(models.Model):
 
 class RunEvent(models.Model):
     """One thing that happened in a run; append-only. `data` is the event as JSON text in ASCII (`workbench.event/1`),
-    so that any database keeps every character. The columns before it repeat what pages add up: nothing is parsed.
+    so that any database keeps every character; large parts of it are in `Payload`, see `payloads.py`. The columns before
+    it repeat what pages add up: nothing is parsed. `attempt` 0 is what a fork has from its parent.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
@@ -185,6 +197,30 @@ class RunEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.sequence} {self.kind}"
+
+
+class Payload(models.Model):
+    """A large part of events, kept once by its content (SHA-256 of its JSON), compressed."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    data = models.BinaryField()
+    size = models.PositiveIntegerField(help_text="Bytes, before it was compressed.")
+
+    def __str__(self) -> str:
+        return self.sha256
+
+
+class PayloadUse(models.Model):
+    """A run whose events, or whose payloads, refer to a payload: it is kept as long as there is one."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="payload_uses")
+    payload = models.ForeignKey(Payload, on_delete=models.PROTECT, related_name="uses")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "payload"], name="payload_use_once")]
+
+    def __str__(self) -> str:
+        return f"{self.payload_id[:8]} of run {self.run_id}"
 
 
 class Question(models.Model):
