@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from workbench.engine.context import Context, NestedResult, RetryPolicy, RunInput, RunServices
 from workbench.engine.errors import LimitReached, WorkbenchError
@@ -199,10 +199,9 @@ class _Ending(NamedTuple):
 class Run:
     """One run under way, or one nested in it (then with a `path`): the driver that the compiled graph triggers."""
 
-    context: ClassVar[type[Context]] = Context
-
     def __init__(self, compiled: CompiledPlan, shared: Shared, path: tuple[str, ...] = ()) -> None:
         self.compiled, self.plan, self.path = compiled, compiled.plan, path
+        self.context: Callable[..., Context] = Context
         self.shared, self.log, self.budget = shared, shared.log, shared.budget
         self.scheduler = Scheduler(compiled.graph, self.log.winners(path, compiled.ids))
         self._names = ["/".join((*(step.partition(".")[0] for step in path), name)) for name in compiled.ids]
