@@ -258,7 +258,7 @@ def test_run_that_dies_at_any_event_goes_on_to_the_same_end_and_repeats_no_call(
     assert whole.status == "succeeded"
     calls = [event for event in journal.events if event.kind in ("model_called", "tool_called")]
 
-    for cut in range(1, len(journal.events)):
+    for cut in range(1, len(journal.events) + 1):
         workspace = tmp_path / f"cut{cut}"
         workspace.mkdir()
         (workspace / "a.txt").write_text("A")
@@ -271,6 +271,7 @@ def test_run_that_dies_at_any_event_goes_on_to_the_same_end_and_repeats_no_call(
         made = [event for event in rest.events if event.kind in ("model_called", "tool_called")]
         already = [event for event in kept if event.kind in ("model_called", "tool_called")]
         assert len(made) + len(already) == len(calls)
+        assert [event.kind for event in [*kept, *rest.events]].count("run_ended") == 1
 
 
 class Counting(Provider):

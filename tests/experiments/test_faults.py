@@ -230,11 +230,10 @@ def on_sqlite(tmp_path):
         bench.end()
 
 
-def fill_the_disk(bench, worker, full=True):
-    """From now on the worker's files may not grow, as on a full disk; or again."""
+def fill_the_disk(worker, full=True):
+    """From now on the worker can write to no file, as on a full disk; or again."""
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    size = (bench.home / "workbench.sqlite3-wal").stat().st_size if full else most
-    resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, most))
+    resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (0 if full else most, most))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the files of a process that runs")
@@ -244,7 +243,7 @@ def test_a_full_disk_makes_runs_wait_for_space_and_then_go_on(on_sqlite):
     start(bench, "slower", 4)
     calls_answered(bench, 4)
 
-    fill_the_disk(bench, worker)
+    fill_the_disk(worker)
     sweep = "from workbench.experiments.sweeping import sweep; sweep()"
     give_up = time.monotonic() + 40
     while bench.rows("SELECT COUNT(*) FROM experiments_run WHERE status = 'running'") != [(0,)]:
@@ -252,7 +251,7 @@ def test_a_full_disk_makes_runs_wait_for_space_and_then_go_on(on_sqlite):
         bench.python(sweep)  # somebody else, for whom there is space
         time.sleep(0.5)
     assert bench.rows(STATUSES) == [("queued", 4)]
-    fill_the_disk(bench, worker, full=False)
+    fill_the_disk(worker, full=False)
 
     bench.wait_for(EXPERIMENT, "finished")
     every_run_ended_once(bench, 4)

@@ -121,6 +121,8 @@ class Log:
                 self._calls.setdefault((event.path, event.node, event.visit), []).append(event)
         self.paths = self._paths(journal.recorded)
         self.worked = _working_seconds(journal.recorded)
+        self._last = next((event for event in reversed(journal.recorded) if event.kind != "run_started"), None)
+        self._told = False
 
     @staticmethod
     def _paths(recorded: Sequence[Any]) -> set[tuple[str, ...]]:
@@ -140,11 +142,19 @@ class Log:
     async def append(self, event: Any) -> None:
         """Returns when the event is durable."""
         if not self.recorded or _key(event) not in self.recorded:
+            self._told |= event.kind != "run_started"
+            await self._journal.append(event)
+
+    async def end(self, event: RunEnded) -> None:
+        """The end of the run, unless the last attempt died after writing it down and nothing is new."""
+        last = self._last
+        if self._told or not isinstance(last, RunEnded) or last.model_copy(update={"at": event.at}) != event:
             await self._journal.append(event)
 
     def write(self, event: Any) -> None:
         """In order with the others, durable before anything that is appended later is."""
         if not self.recorded or _key(event) not in self.recorded:
+            self._told = True
             self._journal.post(event)
 
 
@@ -564,7 +574,7 @@ class Run:
             self.log.write(Noted(at=time.time(), text=text, code="dropped_messages", node=name))
         output = next(iter(outputs.values()), None)
         partial = ending.status != "succeeded" and output is not None
-        await self.log.append(
+        await self.log.end(
             RunEnded(
                 at=time.time(),
                 status=ending.status,
