@@ -58,16 +58,17 @@ class DatabaseJournal:
 def event_row(event: Any, held: Held, sequence: int) -> tuple[Any, ...]:
     """The event as the table holds it."""
     status = fired = ""
-    seconds = tokens_in = tokens_out = None
+    seconds = tokens_in = tokens_out = waited = None
     if isinstance(event, ModelCalled | ToolCalled | VisitEnded):
         status, seconds = event.status, event.seconds
     if isinstance(event, ModelCalled):
-        tokens_in, tokens_out = event.input_tokens, event.output_tokens
+        tokens_in, tokens_out, waited = event.input_tokens, event.output_tokens, event.waited_seconds or None
     if isinstance(event, VisitEnded):
         fired = ",".join(map(str, event.fired))
     return (
         held.run_id, sequence, held.attempt, event.kind, event_node(event), getattr(event, "visit", 0),
-        event.at, status[:60], fired, seconds, tokens_in, tokens_out, event_text(event),
+        event.at, status[:60], fired, seconds, tokens_in, tokens_out, waited,
+        event_text(event),
     )  # fmt: skip
 
 

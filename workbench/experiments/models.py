@@ -188,6 +188,7 @@ class RunEvent(models.Model):
     seconds = models.FloatField(null=True, blank=True)
     input_tokens = models.PositiveBigIntegerField(null=True, blank=True)
     output_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    waited = models.FloatField(null=True, blank=True, help_text="Of a model call: seconds until it had its turn.")
     data = models.TextField()
 
     class Meta:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path
 
 from workbench.experiments import run_views, views
+from workbench.experiments.live.views import run_stream
 
 urlpatterns: list[URLPattern] = [
     path("experiments/", views.experiment_list, name="experiment_list"),
@@ -19,6 +20,7 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/events/", run_views.run_events, name="run_events"),
     path("runs/<int:pk>/events/<int:sequence>/", run_views.run_event, name="run_event"),
     path("runs/<int:pk>/visits/<str:node>/<int:visit>/", run_views.run_visit, name="run_visit"),
+    path("runs/<int:pk>/stream/", run_stream, name="run_stream"),
     path("runs/<int:pk>/stop/", run_views.run_stop, name="run_stop"),
     path("models/uses/", views.model_uses, name="model_uses"),
     path("topologies/<str:name>/runs/", run_views.topology_runs, name="topology_runs"),

@@ -32,7 +32,7 @@ PATIENCE_S = (0.1, 0.5, 2.0, 5.0)
 
 EVENT_COLUMNS = (
     "run_id", "sequence", "attempt", "kind", "node", "visit", "at", "status", "fired", "seconds", "input_tokens",
-    "output_tokens", "data",
+    "output_tokens", "waited", "data",
 )  # fmt: skip
 INSERT = (
     f"INSERT INTO {RunEvent._meta.db_table} ({', '.join(EVENT_COLUMNS)}) "

@@ -11,6 +11,7 @@ import json
 import logging
 import secrets
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -33,20 +34,22 @@ class Viewer:
     """One page that watches."""
 
     def __init__(self) -> None:
-        self.queue: asyncio.Queue[Told | None] = asyncio.Queue(QUEUED)
+        self.queue: asyncio.Queue[Told] = asyncio.Queue(QUEUED)
+        self.behind = False
 
     def tell(self, told: Told) -> None:
-        """In its turn. Whoever does not read is not waited for."""
-        try:
-            self.queue.put_nowait(told)
-        except asyncio.QueueFull:
-            self.dismiss()
+        """In its turn. Whoever does not read is not waited for: what it missed it will find in the journal."""
+        if self.queue.full():
+            self.waiting()
+            self.behind = True
+        self.queue.put_nowait(told)
 
-    def dismiss(self) -> None:
-        """Nothing more comes here."""
+    def waiting(self) -> list[Told]:
+        """What has come so far, taken out."""
+        found = []
         while not self.queue.empty():
-            self.queue.get_nowait()
-        self.queue.put_nowait(None)
+            found.append(self.queue.get_nowait())
+        return found
 
 
 class Channel:
@@ -64,19 +67,24 @@ class Channel:
             self._so_far = Told(last=past.last, attempt=past.attempt, status=past.status)
             self._known.set()
 
-    def now(self) -> Told:
-        """The calls under way, whole, for whoever comes later."""
+    @property
+    def so_far(self) -> Told:
+        """What its viewers know: for whoever comes later, the calls under way with all that was said in them."""
         return self._so_far
 
     async def _listen(self) -> None:
+        from redis import RedisError
+
         await self._known.wait()
         while True:
             try:
                 await self._hear()
                 return
-            except Exception as error:  # Redis went away, or something else wrote there
-                logger.info("Run %s can't be watched now (%r); trying again.", self.run_id, error)
-                await asyncio.sleep(RETRY_S)
+            except (RedisError, OSError) as error:
+                logger.info("Run %s can't be watched now (%s); trying again.", self.run_id, error)
+            except Exception:
+                logger.exception("Watching run %s met a fault.", self.run_id)
+            await asyncio.sleep(RETRY_S)
 
     async def _hear(self) -> None:
         """Until the run has ended."""
@@ -88,7 +96,8 @@ class Channel:
                 await self._client.publish(self._bell, f"watch {name} {self.run_id}")
                 said = monotonic()
             found = await self._client.xread({key: since}, count=READ_AT_ONCE, block=int(WATCH_S * 1000))
-            for since, fields in found[0][1] if found else ():
+            for entry_id, fields in found[0][1] if found else ():
+                since = entry_id
                 await self._take(json.loads(fields[b"entry"]))
 
     async def _take(self, entry: dict[str, Any]) -> None:
@@ -159,26 +168,23 @@ async def run_frames(run_id: int, after: int) -> AsyncIterator[bytes]:
         if past is None:
             return
         channel.knows(past)
+        so_far, waiting = channel.so_far, viewer.waiting()  # of one moment: the calls of those that wait are in it
         yield b"retry: 1000\n\n"
-        last = past.last
-        first = Told.of_past(past)
-        yield first.frame(after)
-        if ended(past.status):
-            return
-        if channel.now().calls is not None:
-            yield Told(last=last, attempt=past.attempt, calls=channel.now().calls, more=channel.now().more).frame(last)
-        while True:
+        yield replace(Told.of_past(past), calls=so_far.calls, more=so_far.more).frame(after)
+        last, status = past.last, past.status
+        for told in waiting:
+            yield replace(told, calls=None).frame(last)
+            last, status = max(last, told.last), told.status or status
+        while not ended(status):
             try:
                 told = await asyncio.wait_for(viewer.queue.get(), HERE_S)
             except TimeoutError:
                 yield b": here\n\n"
                 continue
-            if told is None:
+            if viewer.behind:
                 yield b"event: behind\ndata: {}\n\n"
                 return
             yield told.frame(last)
-            last = max(last, told.last)
-            if ended(told.status):
-                return
+            last, status = max(last, told.last), told.status or status
     finally:
         hub.leave(channel, viewer)

@@ -12,6 +12,8 @@ from workbench.experiments.live.wire import EVENT_FIELDS, event_told
 from workbench.experiments.models import Run, RunEvent
 from workbench.experiments.totals import Totals
 
+LATEST = 2**31 - 1
+"""After this no event comes."""
 MOST_EVENTS = 1000
 """Whoever has missed more than this reads the page again."""
 
@@ -48,14 +50,14 @@ def _past_of(run_id: int, after: int) -> Past | None:
     run = Run.objects.filter(pk=run_id).first()  # before its events: what it says must not be newer than they are
     if run is None:
         return None
-    events = RunEvent.objects.filter(run=run_id, sequence__gt=after).order_by("sequence")
-    rows = list(events.values_list(*EVENT_FIELDS)[: MOST_EVENTS + 1])
+    events = RunEvent.objects.filter(run=run_id)
+    newest = events.order_by("-sequence").values_list("sequence", flat=True).first() or 0
+    later = events.filter(sequence__gt=after).order_by("sequence")
+    rows = list(later.values_list(*EVENT_FIELDS)[: MOST_EVENTS + 1])
     too_many = len(rows) > MOST_EVENTS
-    last = events.order_by("-sequence").values_list("sequence", flat=True).first() if too_many else None
-    told = [] if too_many else [event_told(row) for row in rows]
     return Past(
-        told,
-        last or (told[-1]["sequence"] if told else after),
+        [] if too_many else [event_told(row) for row in rows],
+        rows[-1][0] if rows and not too_many else newest,
         too_many,
         run.attempt,
         run.status,

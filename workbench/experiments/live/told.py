@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Self
 
 from django.template.loader import render_to_string
@@ -72,6 +73,7 @@ class Told:
             events=tuple(past.events),
             too_many=past.too_many,
             totals=past.totals,
+            status=self.status or (past.status if ended(past.status) else ""),
             gap=False,
         )
 
@@ -91,10 +93,17 @@ class Told:
 
     def frame(self, known: int) -> bytes:
         """As the browser is sent it, without the events that it knows."""
-        data: Json = {"attempt": self.attempt, "last": max(self.last, known)}
-        events = [event for event in self.events if event["sequence"] > known]
-        if events:
-            data["events"] = events
+        events = tuple(event for event in self.events if event["sequence"] > known)
+        if len(events) == len(self.events) and known <= self.last:
+            return self.whole
+        return replace(self, last=max(self.last, known), events=events).whole
+
+    @cached_property
+    def whole(self) -> bytes:
+        """The same for all who know nothing of it."""
+        data: Json = {"attempt": self.attempt, "last": self.last}
+        if self.events:
+            data["events"] = self.events
         if self.too_many:
             data["again"] = True
         if self.totals is not None:

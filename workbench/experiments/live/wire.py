@@ -46,8 +46,8 @@ def event_told(row: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(EVENT_FIELDS, row, strict=True))
 
 
-def ring_stop() -> None:
-    """Tell the workers that something is to stop. Whoever does not hear it looks within a second anyway."""
+def ring() -> None:
+    """Tell the workers that there is something to stop or to hand in. Whoever misses it looks within a second anyway."""
     import redis
 
     url = redis_url()
@@ -55,4 +55,4 @@ def ring_stop() -> None:
         with redis.Redis.from_url(url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S) as client:
             client.publish(bell_name(url), "stop")
     except (redis.RedisError, OSError) as error:
-        logger.info("The workers could not be told to stop at once (%s).", error)
+        logger.info("The workers could not be told at once (%s).", error)

@@ -378,6 +378,12 @@ class Migration(migrations.Migration):
                 ("seconds", models.FloatField(blank=True, null=True)),
                 ("input_tokens", models.PositiveBigIntegerField(blank=True, null=True)),
                 ("output_tokens", models.PositiveBigIntegerField(blank=True, null=True)),
+                (
+                    "waited",
+                    models.FloatField(
+                        blank=True, help_text="Of a model call: seconds until it had its turn.", null=True
+                    ),
+                ),
                 ("data", models.TextField()),
                 (
                     "run",
