@@ -18,14 +18,17 @@ from django.conf import settings
 from workbench.engine.context import RunInput
 from workbench.engine.errors import WorkbenchError
 from workbench.engine.events import Noted
+from workbench.engine.people import Answer, Desk
 from workbench.engine.planning import RunPlan
 from workbench.engine.providers import Providers
 from workbench.engine.runtime import RunResult, run_plan
 from workbench.engine.under_way import UnderWay
-from workbench.experiments import lifecycle
+from workbench.experiments import lifecycle, tickets
 from workbench.experiments.digests import changes, model_versions, versions_met
 from workbench.experiments.journal import DatabaseJournal, Past, journal_past
 from workbench.experiments.models import Plan, Run
+from workbench.experiments.questions import answers_of
+from workbench.experiments.questions_desk import desk_make
 from workbench.experiments.recorded import worth_keeping
 from workbench.experiments.sweeping import experiment_close
 from workbench.experiments.text import storable
@@ -44,6 +47,7 @@ class Prepared(NamedTuple):
     recorded: Sequence[Any]
     past: Past
     versions_met: Mapping[str, str] = {}
+    answers: Mapping[str, Answer] = {}
 
 
 class Outcome(NamedTuple):
@@ -59,9 +63,8 @@ def run_prepare(run: Run) -> Prepared:
     """Read plan, input and earlier attempts of a claimed run, and fill its workspace. Not for the loop."""
     plan = stored_plan(run.plan_id)
     events, past = journal_past(run)
-    return Prepared(
-        run, plan, run_input(run), workspace_make(run), worth_keeping(events, plan), past, versions_met(run)
-    )
+    met, answers = versions_met(run), answers_of(run.pk)
+    return Prepared(run, plan, run_input(run), workspace_make(run), worth_keeping(events, plan), past, met, answers)
 
 
 @lru_cache(maxsize=64)
@@ -100,6 +103,7 @@ async def run_execute(
     writer: Writer,
     stop: asyncio.Event,
     under_way: UnderWay | None = None,
+    desk: Desk | None = None,
 ) -> Outcome:
     """Run a claimed run to its end and write that down; `lost` where that can't be done any more: the run is somebody
     else's by then, or the database can't be written.
@@ -110,7 +114,8 @@ async def run_execute(
     held = Held(run.pk, run.attempt, run.owner)
     journal = DatabaseJournal(writer, held, prepared.recorded, prepared.past)
     try:
-        outcome = await run_outcome(prepared, providers, journal, stop, under_way)
+        desk = desk or desk_make(run, writer, prepared.answers)
+        outcome = await run_outcome(prepared, providers, journal, stop, under_way, desk)
     except asyncio.CancelledError:
         await writer.call(lambda: lifecycle.run_release(run))
         raise
@@ -128,6 +133,7 @@ async def run_outcome(
     journal: DatabaseJournal,
     stop: asyncio.Event,
     under_way: UnderWay | None = None,
+    desk: Desk | None = None,
 ) -> Outcome:
     """What the engine makes of it. A bug ends the run too, with its traceback in the log."""
     run = prepared.run
@@ -147,6 +153,7 @@ async def run_outcome(
             attempt=run.attempt,
             versions=versions() | met,
             under_way=under_way,
+            desk=desk,
         )
     except WorkbenchError as error:
         return Outcome(Run.Status.FAILED, str(error), error.code)
@@ -165,8 +172,15 @@ def versions() -> dict[str, str]:
 
 
 def run_finish(run: Run, outcome: Outcome, seconds: float) -> None:
-    """Write the end of a run, and its experiment's when this was the last."""
+    """Write the end of a run, and its experiment's when this was the last. One that waits for people is let go of."""
     result = outcome.result
+    if result is not None and outcome.status == Run.Status.WAITING:
+        status = lifecycle.run_wait(run, result.asking, reason=outcome.reason, seconds=seconds)
+        if status == Run.Status.QUEUED and not run.scripted:
+            tickets.send_or_log([(tickets.RUN, (run.pk,))])
+        if status == Run.Status.STOPPED and run.experiment_id is not None:
+            experiment_close(run.experiment_id)
+        return
     output = result.output if result else None
     lifecycle.run_end(
         run,

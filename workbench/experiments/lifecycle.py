@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -17,9 +18,9 @@ from django.db.models import F, Min, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from workbench.experiments.models import Experiment, Run
+from workbench.experiments.models import Experiment, Question, Run
 
-MOST_ATTEMPTS = 10
+MOST_LOSSES = 10
 """A run that takes its worker with it each time must not do so for ever."""
 
 WARMING = timedelta(seconds=15)
@@ -82,6 +83,23 @@ def run_release(run: Run) -> bool:
     return bool(held_by(run).update(status=Run.Status.QUEUED, owner="", queued_at=timezone.now()))
 
 
+def run_wait(run: Run, asking: Sequence[str], **fields: Any) -> str:
+    """Let go of a run that has nothing left but these questions (their keys): it holds no worker. Where one of them was
+    answered meanwhile it is queued again; its status then, or nothing when it is somebody else's by now."""
+    with transaction.atomic():
+        runs_locked(held_by(run))  # whoever answers has the row first, or after
+        if (
+            held_by(run)
+            .filter(status=Run.Status.STOPPING)
+            .update(owner="", ended_at=timezone.now(), **{**fields, "status": Run.Status.STOPPED, "reason": "Stopped."})
+        ):
+            return Run.Status.STOPPED
+        still = Question.objects.filter(run=run.pk, key__in=asking, status=Question.Status.OPEN).count()
+        status = Run.Status.WAITING if still == len(asking) else Run.Status.QUEUED
+        kept = held_by(run).update(owner="", queued_at=timezone.now(), **{**fields, "status": status})
+        return status if kept else ""
+
+
 class Settled(NamedTuple):
     """What became of an experiment that has no open run left."""
 
@@ -122,10 +140,12 @@ def runs_sweep() -> Swept:
         stale.filter(status=Run.Status.STOPPING).update(
             status=Run.Status.STOPPED, owner="", ended_at=now, reason=f"Stopped. {GONE}"
         )
-        stale.filter(status=Run.Status.RUNNING).update(status=Run.Status.LOST, owner="", reason=GONE, code="lost")
+        stale.filter(status=Run.Status.RUNNING).update(
+            status=Run.Status.LOST, owner="", reason=GONE, code="lost", losses=F("losses") + 1
+        )
         lost = Run.objects.filter(status=Run.Status.LOST, experiment__isnull=False)
-        lost.filter(attempt__gte=MOST_ATTEMPTS).update(
-            status=Run.Status.FAILED, ended_at=now, reason=f"{GONE} {MOST_ATTEMPTS} workers have died of this run."
+        lost.filter(losses__gte=MOST_LOSSES).update(
+            status=Run.Status.FAILED, ended_at=now, reason=f"{GONE} {MOST_LOSSES} workers have died of this run."
         )
         lost.exclude(experiment__status=Experiment.Status.RUNNING).update(status=Run.Status.STOPPED, ended_at=now)
         requeued = list(lost.values_list("pk", flat=True))

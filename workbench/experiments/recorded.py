@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.engine.events import LimitHit, ModelCalled, ToolCalled, VisitEnded, VisitStarted
+from workbench.engine.events import Answered, Asked, LimitHit, ModelCalled, ToolCalled, VisitEnded, VisitStarted
 
-OF_VISITS = (VisitStarted, ModelCalled, ToolCalled, VisitEnded)
+OF_VISITS = (VisitStarted, ModelCalled, ToolCalled, Asked, Answered, VisitEnded)
 
 
 def worth_keeping(events: Sequence[Any], plan: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from workbench.datasets.services import dataset_version
 from workbench.engine.errors import WorkbenchError
 from workbench.experiments import tickets
 from workbench.experiments.lifecycle import runs_locked
-from workbench.experiments.live.wire import ring_stop
+from workbench.experiments.live.wire import ring
 from workbench.experiments.models import Configuration, Experiment, Run
 from workbench.experiments.spec import ConfigurationSpec, ExperimentSpec, own_label
 from workbench.experiments.starting import experiment_start
@@ -128,20 +128,22 @@ def experiment_stop(experiment: Experiment) -> None:
 def run_stop(run: Run) -> None:
     """Ask one run to stop."""
     if not runs_stop(Run.objects.filter(pk=run.pk)):
-        raise NotNow("Only a run that is queued or running can be stopped.")
+        raise NotNow("Only a run that is queued, running or waiting can be stopped.")
     if run.experiment_id is not None:
         experiment_close(run.experiment_id)
 
 
 def runs_stop(runs: Any) -> int:
-    """queued → stopped, running → stopping. First the queued ones: a run claimed in between is then running."""
+    """queued or waiting → stopped, running → stopping. First the queued ones: a run claimed in between is then running."""
     with transaction.atomic():
         runs_locked(runs.filter(status__in=Run.OPEN))
         idle = runs.filter(status__in=(Run.Status.QUEUED, Run.Status.WAITING, Run.Status.LOST))
-        stopped = idle.update(status=Run.Status.STOPPED, ended_at=timezone.now(), reason="Stopped before it began.")
+        begun = idle.filter(started_at__isnull=False)
+        stopped = begun.update(status=Run.Status.STOPPED, ended_at=timezone.now(), reason="Stopped by a person.")
+        stopped += idle.update(status=Run.Status.STOPPED, ended_at=timezone.now(), reason="Stopped before it began.")
         asked = runs.filter(status=Run.Status.RUNNING).update(status=Run.Status.STOPPING)
         if asked:
-            transaction.on_commit(ring_stop)
+            transaction.on_commit(ring)
         return int(stopped + asked)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from workbench.experiments import lifecycle, tickets
 from workbench.experiments.models import Experiment, Run
+from workbench.experiments.questions import questions_expire
 
 CHUNK = 100
 
@@ -30,6 +31,7 @@ def experiment_close(experiment_id: int) -> None:
 
 def sweep() -> None:
     """Find runs without a worker, queued runs without a ticket, experiments without an open run."""
+    questions_expire()
     requeued = lifecycle.runs_sweep().requeued
     if requeued:
         tickets.send_or_log([(tickets.RUN, (pk,)) for pk in requeued])

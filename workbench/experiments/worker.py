@@ -21,6 +21,7 @@ from django.conf import settings
 from django.db import Error, connection
 
 from workbench.engine.errors import WorkbenchError
+from workbench.engine.people import Desk
 from workbench.engine.providers import Providers
 from workbench.engine.under_way import UnderWay
 from workbench.experiments import lifecycle, sweeping, tickets
@@ -28,6 +29,8 @@ from workbench.experiments.execution import Outcome, Prepared, run_execute, run_
 from workbench.experiments.live.telling import Teller
 from workbench.experiments.live.wire import redis_url
 from workbench.experiments.models import Run
+from workbench.experiments.questions import questions_expire
+from workbench.experiments.questions_desk import desk_make, desks_serve
 from workbench.experiments.throttle import throttle_of_workers
 from workbench.experiments.writer import Writer, patiently
 
@@ -45,6 +48,7 @@ class Going:
 
     task: asyncio.Task[Outcome]
     stop: asyncio.Event
+    desk: Desk
 
 
 class Loop:
@@ -120,9 +124,12 @@ class Worker:
 
     async def _run(self, prepared: Prepared) -> None:
         run, stop, under_way = prepared.run, asyncio.Event(), UnderWay()
-        execute = run_execute(prepared, providers=self._providers, writer=self._writer, stop=stop, under_way=under_way)
+        desk = desk_make(run, self._writer, prepared.answers)
+        execute = run_execute(
+            prepared, providers=self._providers, writer=self._writer, stop=stop, under_way=under_way, desk=desk
+        )
         task = asyncio.ensure_future(execute)
-        self.going[run.pk] = Going(task, stop)
+        self.going[run.pk] = Going(task, stop, desk)
         self._teller.hold(run.pk, run.attempt, under_way)
         status = ""
         try:
@@ -139,7 +146,8 @@ class Worker:
             self._slots.release()
 
     def _beat(self) -> None:
-        """Every second, or when the bell rings: say that the runs live, hear which are to stop. Every few seconds: sweep.
+        """Every second, or when the bell rings: say that the runs live, hear which are to stop and what people have
+        answered. Every few seconds: sweep.
 
         The sweep is here too, beside Celery beat's: its message would wait behind tickets that wait for a slot.
         """
@@ -165,6 +173,8 @@ class Worker:
             if (going := self.going.get(run_id)) is not None:
                 self._teller.status(run_id, Run.Status.STOPPING)
                 self._loop.loop.call_soon_threadsafe(going.stop.set)
+        questions_expire()
+        desks_serve({run_id: going.desk for run_id, going in list(self.going.items())}, self._loop.loop)
 
     def drain(self) -> None:
         """Take no more."""

@@ -24,6 +24,8 @@ class Tool(ABC):
     """A tool. Its docstring is the description that the model reads."""
 
     Arguments: ClassVar[type[Arguments]]
+    writes: ClassVar[bool] = True
+    """Whether it may change files of the workspace; one that says no is not looked after."""
 
     def run(self, arguments: Any, workspace: Path) -> str:
         """Do it inside the run's workspace, in a worker thread. Raises `ToolError` with a sentence for the agent."""
@@ -42,4 +44,4 @@ class Tool(ABC):
         return ToolSchema(name=name, description=inspect.cleandoc(cls.__doc__ or ""), parameters=parameters)
 
 
-TOOLS = Plugins("workbench.engine.tools", Tool, "tool")  # type: ignore[type-abstract]
+TOOLS = Plugins("workbench.engine.tools", Tool, "tool")
