@@ -51,11 +51,16 @@ def check_topology(text: str | bytes, catalogue: Catalogue) -> Checked:
     read = read_json(text)
     if read.data is None and has_errors(read.problems):
         return Checked(None, read.problems)
-    spec, problems = read_shape(read.data, TopologySpec, "topology")
-    problems = read.problems + problems
+    spec, problems = check_document(read.data, catalogue)
+    return Checked(spec, read.problems + problems)
+
+
+def check_document(data: Any, catalogue: Catalogue) -> Checked:
+    """Check a topology that has been read already, as an editor holds it."""
+    spec, problems = read_shape(data, TopologySpec, "topology")
     if spec is not None:
-        return Checked(spec, problems + topology_problems(spec, catalogue))
-    rest = _without_unknown_keys(read.data, problems)
+        return Checked(spec, topology_problems(spec, catalogue))
+    rest = _without_unknown_keys(data, problems)
     return Checked(None, problems + (topology_problems(rest, catalogue) if rest is not None else []))
 
 
@@ -204,7 +209,7 @@ def topology_problems(spec: TopologySpec, catalogue: Catalogue, *, around: tuple
     if len(spec.nodes) > MAX_NODES:
         message = f"The topology has {len(spec.nodes):,} nodes; {MAX_NODES:,} are the most."
         return [Problem("error", "too_many_nodes", "/nodes", message)]
-    problems = [*_ids(spec), *_edges(spec), *_later(spec), *_nested(spec, catalogue, around)]
+    problems = [*_ids(spec), *_edges(spec), *_nested(spec, catalogue, around)]
     parsed: dict[str, ParsedNode] = {}
     surroundings = surroundings_of(spec, catalogue)
     for name, node in spec.nodes.items():
@@ -315,13 +320,6 @@ def _edges(spec: TopologySpec) -> Iterator[Problem]:
         if edge.when == {"otherwise": True} and not edge.trigger:
             message = '"otherwise" is for edges that trigger; this one only carries data.'
             yield Problem("error", "otherwise_on_data_edge", f"{path}/when", message)
-
-
-def _later(spec: TopologySpec) -> Iterator[Problem]:
-    """What the format knows and this release does not do yet: refused, never ignored."""
-    hint = "Leave it out until a later release."
-    if spec.workspace is not None:
-        yield Problem("error", "not_yet_supported", "/workspace", '"workspace" is not yet supported.', hint)
 
 
 def _node(node: NodeSpec, around: Surroundings, parsed: dict[str, ParsedNode]) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ Git until it is committed."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from django.db import IntegrityError, transaction
@@ -15,7 +16,17 @@ from workbench.topologies.changes import change_words
 from workbench.topologies.editing.changes import Changed
 from workbench.topologies.editing.commands import apply
 from workbench.topologies.editing.merging import states_merged
-from workbench.topologies.editing.state import CommandRefused, State, edges_of, keys_carried, pack, state_of, unpack
+from workbench.topologies.editing.placing import placed
+from workbench.topologies.editing.state import (
+    CommandRefused,
+    State,
+    edges_of,
+    keys_carried,
+    nodes_of,
+    pack,
+    state_of,
+    unpack,
+)
 from workbench.topologies.editing.texts import state_from_text, text_read
 from workbench.topologies.gitcommand import StoreError
 from workbench.topologies.models import DraftStep, Topology, TopologyDraft
@@ -25,6 +36,7 @@ from workbench.topologies.services import topology_save
 
 Json = Any
 KEPT_STEPS = 620  # 200 changes, all undone, all done again
+PRUNED_EVERY = 20
 TYPING_S = 20  # a pause longer than this begins a new step
 
 
@@ -83,7 +95,9 @@ def _stored_state(stored: StoredTopology, base: State | None = None) -> State:
     document, _ = text_read(stored.text, "json")
     if document is None:
         return state_from_text(State({}, ()), stored.text, "json")
-    return state_of(document) if base is None else State(document, keys_carried(base, edges_of(document)))
+    if base is None:
+        return placed(state_of(document))
+    return placed(State(document, keys_carried(base, edges_of(document)), None, base.places))
 
 
 def _rebased(draft: TopologyDraft, stored: StoredTopology) -> None:
@@ -234,15 +248,34 @@ def _write(
             draft=draft, version=next_version, state=data, label=changed.label[:200], joins=joins,
             undone_to=undone_to, redone_to=redone_to,
         )  # fmt: skip
-        if next_version % 20 == 0:
-            DraftStep.objects.filter(draft=draft, version__lte=next_version - KEPT_STEPS).delete()
+        if next_version % PRUNED_EVERY == 0:
+            _prune(draft, next_version)
     draft.version, draft.changed = next_version, differs
     return step
 
 
+def _prune(draft: TopologyDraft, version: int) -> None:
+    """Steps that were typed over go first, so that they do not use up what can be undone; then the oldest."""
+    rows = list(
+        draft.steps.filter(version__lt=version - PRUNED_EVERY).values_list("version", "joins").order_by("version")
+    )
+    wanted = {number for pair in draft.steps.values_list("undone_to", "redone_to") for number in pair}
+    over = [
+        number
+        for (number, joins), (after, next_joins) in pairwise(rows)
+        if joins and joins == next_joins and after == number + 1 and number not in wanted
+    ]
+    draft.steps.filter(version__in=over).delete()
+    kept = list(draft.steps.values_list("version", flat=True).order_by("-version")[: KEPT_STEPS + 1])
+    if len(kept) > KEPT_STEPS:
+        draft.steps.filter(version__lte=kept[-1]).delete()
+
+
 def _differs(draft: TopologyDraft, state: State) -> bool:
     base = unpack(bytes(draft.base))
-    return state.broken != base.broken or canonical_json(state.document) != canonical_json(base.document)
+    if state.broken != base.broken or state.document != base.document:
+        return True
+    return list(nodes_of(state.document)) != list(nodes_of(base.document))
 
 
 # What becomes of a draft

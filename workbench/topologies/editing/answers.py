@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from workbench.engine.documents import canonical_json
 from workbench.engine.errors import Problem
-from workbench.engine.validation import check_topology
+from workbench.engine.validation import check_document
 from workbench.topologies.editing.changes import Changed
 from workbench.topologies.editing.fixes import Fix, fixes_of
 from workbench.topologies.editing.lines import line_in, line_of, pointer_lines
@@ -21,36 +20,39 @@ MOST_SHOWN = 300
 
 
 class Found(NamedTuple):
-    """A problem with its place, its line in the JSON text, and what can be done about it."""
+    """A problem with its place, and what can be done about it."""
 
     problem: Problem
     place: Place
-    line: int | None
     fixes: list[Fix]
 
     def as_json(self) -> dict[str, Json]:
         fixes = [fix._asdict() for fix in self.fixes]
-        return {**self.problem._asdict(), **self.place._asdict(), "line": self.line, "fixes": fixes}
+        return {**self.problem._asdict(), **self.place._asdict(), "fixes": fixes}
 
 
 def state_problems(state: State, name: str, *, library: Library | None = None) -> list[Found]:
-    """Everything wrong with a draft: the same check as everywhere, with places, lines and fixes."""
+    """Everything wrong with a draft: the same check as everywhere, with places and fixes."""
     if state.broken is not None:
         problem = Problem("error", "unreadable", "", state.broken.message, "Mend the text, or drop it.")
         drop = Fix("Drop this text", [{"do": "drop_text"}])
-        return [Found(problem, Place(None, None, ""), line_in(state.broken.message), [drop])]
-    text = canonical_json(state.document)
-    checked = check_topology(text, library or Library())
+        return [Found(problem, Place(None, None, ""), [drop])]
+    checked = check_document(state.document, library or Library())
     problems = checked.problems
     if checked.spec is not None and checked.spec.name != name:
         message = f"The document calls itself {checked.spec.name!r}, but this topology is {name!r}."
         problems = [Problem("error", "name_differs", "/name", message, f'Write "name": "{name}".'), *problems]
-    lines = pointer_lines(text, "json") if problems else {}
     found = []
     for problem in problems[:MOST_SHOWN]:
         place = place_of(problem, state)
-        found.append(Found(problem, place, line_of(problem.path, lines), fixes_of(problem, place, state)))
+        found.append(Found(problem, place, fixes_of(problem, place, state)))
     return found
+
+
+def problem_lines(problems: list[Found], text: str, syntax: str) -> list[int | None]:
+    """For each problem the line of a text that it stands in."""
+    lines = pointer_lines(text, syntax) if problems else {}
+    return [line_in(found.problem.message) or line_of(found.problem.path, lines) for found in problems]
 
 
 def counts_of(problems: list[Found]) -> dict[str, int]:

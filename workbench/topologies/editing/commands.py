@@ -10,6 +10,7 @@ from workbench.topologies.editing.edges import connect, delete, reconnect, reord
 from workbench.topologies.editing.fields import MISSING, edge_at, node_at, pointer_steps, set_value
 from workbench.topologies.editing.nodes import add_node, layout, mark, move, rename
 from workbench.topologies.editing.pasting import duplicate, paste
+from workbench.topologies.editing.placing import placed
 from workbench.topologies.editing.state import CommandRefused, State, edges_of, keys_carried, pack, unpack
 from workbench.topologies.editing.texts import drop_text, replace, set_text
 
@@ -96,7 +97,7 @@ def apply(state: State, commands: Sequence[Json], label: str = "") -> Changed:
             renamed,
         )
     words = label or (changed.label if len(commands) == 1 else f"{changed.label} and {len(commands) - 1} more")
-    return changed._replace(label=words[:200])
+    return changed._replace(label=words[:200], state=placed(changed.state))
 
 
 def _one(state: State, command: Json) -> Changed:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from workbench.engine.documents import pointer
 from workbench.topologies.editing.patches import edges_by_key
+from workbench.topologies.editing.placing import placed
 from workbench.topologies.editing.state import Document, State
 
 Json = Any
@@ -30,7 +31,8 @@ def states_merged(base: State, mine: State, theirs: State) -> Merged:
     if any("edges" in state.document for state in (mine, theirs)):
         document["edges"] = list(edges.values())
     keys = tuple(key.partition("/")[0] for key in edges)
-    return Merged(State(document, _unique(keys)), [_named(path, edges) for path in lost])
+    places = {**theirs.places, **mine.places}
+    return Merged(placed(State(document, _unique(keys), None, places)), [_named(path, edges) for path in lost])
 
 
 def _without_edges(document: Document) -> Document:

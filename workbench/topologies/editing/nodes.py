@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from workbench.topologies.drawing.boxes import lay_out
-from workbench.topologies.drawing.outline import Outline, links_back, read_outline
 from workbench.topologies.editing.changes import Changed, Command
 from workbench.topologies.editing.edges import edge_insert
 from workbench.topologies.editing.fields import node_at
+from workbench.topologies.editing.placing import layout_set, places_made
 from workbench.topologies.editing.renaming import free_id, id_refuse, nodes_renamed
 from workbench.topologies.editing.schemas import node_schema
-from workbench.topologies.editing.state import CommandRefused, Document, State, names_of, nodes_of
+from workbench.topologies.editing.state import CommandRefused, State, names_of, nodes_of
 
 Json = Any
-HEIGHT = 64.0
 
 
 def add_node(state: State, command: Command) -> Changed:
@@ -37,7 +34,7 @@ def add_node(state: State, command: Command) -> Changed:
     if first:
         document["start"], document["end"] = [name], [name]
     if command.get("at") is not None:
-        layout_set(document, {name: command["at"]})
+        layout_set(state, {name: command["at"]})
     edges: tuple[str, ...] = ()
     if command.get("from") is not None:
         node_at(state, command["from"])
@@ -61,6 +58,8 @@ def rename(state: State, command: Command) -> Changed:
         raise CommandRefused(f"There is no node {old!r} (any more).")
     id_refuse(new, state.document, besides=old)
     nodes_renamed(state.document, {old: str(new)})
+    places = {str(new) if name == old else name: place for name, place in state.places.items()}
+    state = state._replace(places=places)
     return Changed(state, f"Rename {old} to {new}", renamed={old: str(new)} if old != new else {})
 
 
@@ -87,7 +86,7 @@ def move(state: State, command: Command) -> Changed:
     for name in places:
         if name not in nodes_of(state.document):
             raise CommandRefused(f"There is no node {name!r} (any more).")
-    layout_set(state.document, places)
+    layout_set(state, places)
     names = list(places)
     return Changed(state, f"Move {names[0]}" if len(names) == 1 else f"Move {len(names)} nodes")
 
@@ -98,55 +97,3 @@ def layout(state: State, command: Command) -> Changed:
         raise CommandRefused("There are no nodes yet.")
     state.document["layout"] = {name: list(place) for name, place in places_made(state.document).items()}
     return Changed(state, "Arrange")
-
-
-def layout_set(document: Document, places: dict[str, Json]) -> None:
-    """Write places down, whole numbers; of nodes that are gone none stay. Nodes without a place get ours, so that moving
-    one leaves the others where they were seen."""
-    nodes, layout = nodes_of(document), document.get("layout")
-    known = {key: place for key, place in layout.items() if key in nodes} if isinstance(layout, dict) else {}
-    if any(name not in known and name not in places for name in nodes):
-        known = {name: list(place) for name, place in places_shown(document).items()} | known
-    for name, place in places.items():
-        known[name] = [_number(part) for part in _pair(place)]
-    document["layout"] = {name: known[name] for name in nodes if name in known}
-
-
-def _pair(place: Json) -> list[Json]:
-    if not isinstance(place, list | tuple) or len(place) != 2:
-        raise CommandRefused("A place is two numbers: [x, y].")
-    return list(place)
-
-
-def _number(part: Json) -> int:
-    if isinstance(part, bool) or not isinstance(part, int | float) or not math.isfinite(part) or abs(part) > 99_999:
-        raise CommandRefused("A place is two numbers, neither beyond 99,999.")
-    return round(part)
-
-
-def places_shown(document: Document) -> dict[str, tuple[int, int]]:
-    """A place for every node: the document's, and ours for nodes that have none there."""
-    outline = read_outline(document)
-    if outline.layout:
-        return {name: (round(x), round(y)) for name, (x, y) in outline.layout.items()}
-    found, layout = places_made(document), document.get("layout")
-    own = {}
-    for name, place in layout.items() if isinstance(layout, dict) else ():
-        try:
-            own[name] = tuple(_number(part) for part in _pair(place))
-        except CommandRefused:
-            continue
-    if not own:
-        return found
-    # Some have a place: the others stand below them, in our order, so that nothing is covered.
-    lowest = max(y for _, y in own.values()) + 140
-    placed = {name: (x, y + lowest) for name, (x, y) in found.items() if name not in own}
-    return {name: own.get(name) or placed[name] for name in found}  # type: ignore[misc]
-
-
-def places_made(document: Document) -> dict[str, tuple[int, int]]:
-    """The places that the server's picture would give."""
-    outline = read_outline(document)
-    bare = Outline(outline.nodes, outline.links, outline.start, outline.end, {})
-    boxes = lay_out(bare, links_back(bare), {}, HEIGHT).boxes
-    return {name: (round(box.x), round(box.y)) for name, box in boxes.items()}

@@ -8,9 +8,9 @@ from typing import Any
 from workbench.engine.spec import NODE_ID, RESERVED_IDS
 from workbench.topologies.editing.changes import Changed, Command
 from workbench.topologies.editing.edges import edge_insert
-from workbench.topologies.editing.nodes import _pair, layout_set, places_shown
+from workbench.topologies.editing.placing import layout_set, number, pair, places_shown
 from workbench.topologies.editing.renaming import edge_follow, follow, free_id
-from workbench.topologies.editing.state import CommandRefused, Document, State, edges_of, nodes_of
+from workbench.topologies.editing.state import CommandRefused, Document, State, edges_of, nodes_of, state_of
 
 Json = Any
 FRAGMENT = "workbench.fragment/1"
@@ -18,9 +18,9 @@ TOPOLOGY = "workbench.topology/1"
 STEP = 40
 
 
-def fragment_of(document: Document, names: list[Json]) -> Document:
+def fragment_of(state: State, names: list[Json]) -> Document:
     """Nodes and the edges among them, as they go on the clipboard."""
-    nodes, places = nodes_of(document), places_shown(document)
+    document, nodes, places = state.document, nodes_of(state.document), places_shown(state)
     for name in names:
         if not isinstance(name, str) or name not in nodes:
             raise CommandRefused(f"There is no node {name!r} (any more).")
@@ -43,8 +43,8 @@ def duplicate(state: State, command: Command) -> Changed:
     names = command.get("nodes")
     if not isinstance(names, list) or not names:
         raise CommandRefused("Nothing is selected that could be copied.")
-    offset = _pair(command.get("at") or [STEP, STEP])
-    fragment = fragment_of(state.document, names)
+    offset = pair(command.get("at") or [STEP, STEP])
+    fragment = fragment_of(state, names)
     places = [fragment["layout"][name] for name in fragment["layout"]]
     corner = [min(place[axis] for place in places) + offset[axis] for axis in (0, 1)] if places else None
     changed = _put(state, fragment, corner)
@@ -75,7 +75,7 @@ def _put(state: State, fragment: Document, at: Json) -> Changed:
         follow(node, names)
         nodes[names[old]] = node
     empty = not nodes_of(document)
-    before = {} if empty else places_shown(document)
+    before = {} if empty else places_shown(state)
     document["nodes"] = nodes
     keys = []
     for edge in edges_of(fragment):
@@ -87,19 +87,17 @@ def _put(state: State, fragment: Document, at: Json) -> Changed:
         for end in ("start", "end"):
             marked = [names[name] for name in fragment.get(end) or [] if name in names]
             document[end] = marked or [next(iter(names.values()))]
-    _place(document, fragment, names, before, at)
+    _place(state, fragment, names, before, at)
     return Changed(state, "Paste", nodes=tuple(names.values()), edges=tuple(keys))
 
 
-def _place(document: Document, fragment: Document, names: dict[str, str], before: Json, at: Json) -> None:
+def _place(state: State, fragment: Document, names: dict[str, str], before: Json, at: Json) -> None:
     """Where the new nodes stand: as they stood to each other, their left upper corner at a place."""
-    places = places_shown(fragment)
+    places = places_shown(state_of(fragment))
     left, top = (min(place[axis] for place in places.values()) for axis in (0, 1))
     if at is None:
         lowest = max((place[1] for place in before.values()), default=-100)
         at = [min((place[0] for place in before.values()), default=40), lowest + 140]
-    x, y = _pair(at)
-    if not all(isinstance(part, int | float) and not isinstance(part, bool) for part in (x, y)):
-        raise CommandRefused("A place is two numbers: [x, y].")
+    x, y = (number(part) for part in pair(at))
     moved = {names[name]: [place[0] - left + x, place[1] - top + y] for name, place in places.items()}
-    layout_set(document, {name: list(place) for name, place in before.items()} | moved)
+    layout_set(state, {name: list(place) for name, place in before.items()} | moved)

@@ -9,7 +9,7 @@ from typing import Any
 from workbench.engine.errors import PluginError
 from workbench.engine.nodes import NODES
 from workbench.topologies.drawing.outline import links_back, read_outline
-from workbench.topologies.editing.nodes import places_shown
+from workbench.topologies.editing.placing import places_shown
 from workbench.topologies.editing.state import State, edges_of, names_of, nodes_of
 from workbench.topologies.words import edge_words, node_words
 
@@ -30,7 +30,7 @@ def state_shown(state: State) -> dict[str, Json]:
             key: edge_shown(edge) | {"back": place in back}
             for place, (key, edge) in enumerate(zip(state.keys, edges_of(document), strict=True))
         },
-        "places": {name: list(place) for name, place in places_shown(document).items()},
+        "places": {name: list(place) for name, place in places_shown(state).items()},
     }
 
 

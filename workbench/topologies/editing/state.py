@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from workbench.engine.documents import content_hash
@@ -29,11 +29,13 @@ class Broken(NamedTuple):
 
 
 class State(NamedTuple):
-    """A moment of a draft. `keys` names the edges, in order: they stay when edges come and go."""
+    """A moment of a draft. `keys` names the edges, in order: they stay when edges come and go. `places` is where the nodes
+    are shown that have no place in the document, so that they stay there too."""
 
     document: Document
     keys: tuple[str, ...]
     broken: Broken | None = None
+    places: Mapping[str, Sequence[int]] = {}
 
 
 def state_of(document: Document) -> State:
@@ -61,7 +63,7 @@ def names_of(document: Document, key: str) -> list[str]:
 
 def pack(state: State) -> bytes:
     """The state as it is kept in the database."""
-    whole = {"document": state.document, "keys": state.keys, "broken": state.broken}
+    whole = {"document": state.document, "keys": state.keys, "broken": state.broken, "places": state.places}
     return zlib.compress(json.dumps(whole, separators=(",", ":")).encode(), 3)
 
 
@@ -69,7 +71,7 @@ def unpack(data: bytes) -> State:
     """The state that `pack` wrote; it is nobody else's and may be changed."""
     whole = json.loads(zlib.decompress(data))
     broken = Broken(*whole["broken"]) if whole["broken"] else None
-    return State(whole["document"], tuple(whole["keys"]), broken)
+    return State(whole["document"], tuple(whole["keys"]), broken, whole["places"])
 
 
 def fresh_keys(taken: Sequence[str]) -> Iterator[str]:

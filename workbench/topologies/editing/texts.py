@@ -54,7 +54,7 @@ def state_from_text(before: State, text: str, syntax: str) -> State:
     document, message = text_read(text, syntax)
     if document is None:
         return before._replace(broken=Broken(text, syntax, message))
-    return State(document, keys_carried(before, edges_of(document)))
+    return State(document, keys_carried(before, edges_of(document)), None, before.places)
 
 
 def set_text(state: State, command: Command) -> Changed:
@@ -75,4 +75,4 @@ def replace(state: State, command: Command) -> Changed:
     document = command.get("document")
     if not isinstance(document, dict):
         raise CommandRefused('"document" is a topology, as a JSON object.')
-    return Changed(State(document, keys_carried(state, edges_of(document))), "Replace everything")
+    return Changed(State(document, keys_carried(state, edges_of(document)), None, state.places), "Replace everything")

@@ -5,74 +5,101 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Topology',
+            name="Topology",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100, unique=True)),
-                ('description', models.TextField(blank=True)),
-                ('commit', models.CharField(max_length=40)),
-                ('blob', models.CharField(max_length=40)),
-                ('nodes', models.PositiveIntegerField(default=0)),
-                ('edges', models.PositiveIntegerField(default=0)),
-                ('errors', models.PositiveIntegerField(default=0)),
-                ('warnings', models.PositiveIntegerField(default=0)),
-                ('agents', models.JSONField(default=list, help_text='Names of the agents it uses.')),
-                ('ships', models.BooleanField(default=False, help_text='It came with the workbench and was never changed here.')),
-                ('changed_at', models.DateTimeField(blank=True, help_text='When it was last committed.', null=True)),
-                ('changed_by', models.CharField(blank=True, max_length=200)),
-                ('message', models.TextField(blank=True)),
-                ('deleted_at', models.DateTimeField(blank=True, null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=100, unique=True)),
+                ("description", models.TextField(blank=True)),
+                ("commit", models.CharField(max_length=40)),
+                ("blob", models.CharField(max_length=40)),
+                ("nodes", models.PositiveIntegerField(default=0)),
+                ("edges", models.PositiveIntegerField(default=0)),
+                ("errors", models.PositiveIntegerField(default=0)),
+                ("warnings", models.PositiveIntegerField(default=0)),
+                ("agents", models.JSONField(default=list, help_text="Names of the agents it uses.")),
+                (
+                    "ships",
+                    models.BooleanField(
+                        default=False, help_text="It came with the workbench and was never changed here."
+                    ),
+                ),
+                ("changed_at", models.DateTimeField(blank=True, help_text="When it was last committed.", null=True)),
+                ("changed_by", models.CharField(blank=True, max_length=200)),
+                ("message", models.TextField(blank=True)),
+                ("deleted_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
             ],
             options={
-                'verbose_name_plural': 'topologies',
-                'ordering': ['name'],
+                "verbose_name_plural": "topologies",
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='TopologyDraft',
+            name="TopologyDraft",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text="The topology's name; it may be deleted meanwhile.", max_length=100)),
-                ('author', models.CharField(max_length=200)),
-                ('version', models.PositiveIntegerField(default=1, help_text='Counts every change; a change names the one it saw.')),
-                ('base_commit', models.CharField(blank=True, help_text='The commit that the draft began from.', max_length=40)),
-                ('base_blob', models.CharField(blank=True, max_length=40)),
-                ('base', models.BinaryField(help_text='What that commit holds, packed.')),
-                ('changed', models.BooleanField(default=False, help_text='It says something else than the commit it began from.')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "name",
+                    models.CharField(help_text="The topology's name; it may be deleted meanwhile.", max_length=100),
+                ),
+                ("author", models.CharField(max_length=200)),
+                (
+                    "version",
+                    models.PositiveIntegerField(
+                        default=1, help_text="Counts every change; a change names the one it saw."
+                    ),
+                ),
+                (
+                    "base_commit",
+                    models.CharField(blank=True, help_text="The commit that the draft began from.", max_length=40),
+                ),
+                ("base_blob", models.CharField(blank=True, max_length=40)),
+                ("base", models.BinaryField(help_text="What that commit holds, packed.")),
+                (
+                    "changed",
+                    models.BooleanField(
+                        default=False, help_text="It says something else than the commit it began from."
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
             ],
             options={
-                'ordering': ['-updated_at'],
-                'constraints': [models.UniqueConstraint(fields=('name', 'author'), name='one_draft_a_person')],
+                "ordering": ["-updated_at"],
+                "constraints": [models.UniqueConstraint(fields=("name", "author"), name="one_draft_a_person")],
             },
         ),
         migrations.CreateModel(
-            name='DraftStep',
+            name="DraftStep",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('version', models.PositiveIntegerField()),
-                ('state', models.BinaryField(help_text='Document, names of edges and unreadable text, packed.')),
-                ('label', models.CharField(blank=True, help_text='What was done, in words.', max_length=200)),
-                ('joins', models.CharField(blank=True, help_text='Typing on in the same place is one step.', max_length=300)),
-                ('undone_to', models.PositiveIntegerField(blank=True, null=True)),
-                ('redone_to', models.PositiveIntegerField(blank=True, null=True)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('draft', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='steps', to='topologies.topologydraft')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("version", models.PositiveIntegerField()),
+                ("state", models.BinaryField(help_text="Document, names of edges and unreadable text, packed.")),
+                ("label", models.CharField(blank=True, help_text="What was done, in words.", max_length=200)),
+                (
+                    "joins",
+                    models.CharField(blank=True, help_text="Typing on in the same place is one step.", max_length=300),
+                ),
+                ("undone_to", models.PositiveIntegerField(blank=True, null=True)),
+                ("redone_to", models.PositiveIntegerField(blank=True, null=True)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "draft",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="steps", to="topologies.topologydraft"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['draft', 'version'],
-                'constraints': [models.UniqueConstraint(fields=('draft', 'version'), name='one_step_a_version')],
+                "ordering": ["draft", "version"],
+                "constraints": [models.UniqueConstraint(fields=("draft", "version"), name="one_step_a_version")],
             },
         ),
     ]
