@@ -35,14 +35,17 @@ class NodeState(NamedTuple):
     tokens: int | None
 
 
-def topology_svg(document: Json, *, nodes: Mapping[str, NodeState] = {}, edges: Mapping[int, int] = {}) -> str:
+def topology_svg(
+    document: Json, *, nodes: Mapping[str, NodeState] | None = None, edges: Mapping[int, int] | None = None
+) -> str:
     """The picture. In a run, `nodes` says how each node stands and `edges` how often each edge (by index) fired."""
     outline = read_outline(document)
     if len(outline.nodes) > MOST_NODES or len(outline.links) > MOST_EDGES:
         return _notice(f"{len(outline.nodes):,} nodes and {len(outline.links):,} edges are too many to draw here.")
     if not outline.nodes:
         return _notice("There are no nodes yet.")
-    in_run = bool(nodes or edges)
+    in_run = nodes is not None or edges is not None
+    nodes, edges = nodes or {}, edges or {}
     back = links_back(outline)
     words = {link.number: _words(link, edges, in_run) for link in outline.links}
     widths = {index: width(text, WORDS_SIZE) + 14 for index, text in words.items() if text}
@@ -55,7 +58,7 @@ def topology_svg(document: Json, *, nodes: Mapping[str, NodeState] = {}, edges: 
     ]
     parts += [_mark(sheet.boxes[node], True) for node in outline.start]
     parts += [_mark(sheet.boxes[node], False) for node in outline.end]
-    parts += [_label(box, words[index], index in back) for index, box in labels.items()]
+    parts += [_label(index, box, words[index], index in back) for index, box in labels.items()]
     return _svg(_extent(sheet, routes, labels), _title(document), _description(outline, back), parts)
 
 
@@ -98,11 +101,11 @@ def _edge(route: Route, back: set[int], edges: Mapping[int, int], in_run: bool) 
     )
 
 
-def _label(box: Box, text: str, back: bool) -> str:
+def _label(number: int, box: Box, text: str, back: bool) -> str:
     kind = "tp-words tp-words-back" if back else "tp-words"
     return (
-        f'<g class="{kind}"><rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="18" rx="9" '
-        f'fill="#fff"/><text x="{box.centre:.1f}" y="{box.middle + 4:.1f}" text-anchor="middle" '
+        f'<g class="{kind}" data-words="{number}"><rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
+        f'height="18" rx="9" fill="#fff"/><text x="{box.centre:.1f}" y="{box.middle + 4:.1f}" text-anchor="middle" '
         f'font-size="{WORDS_SIZE}">{escape(text)}</text></g>'
     )
 
@@ -134,7 +137,7 @@ def _node(
         _text(box, 39, "tp-label", fitted(label, room, 14.5), 14.5),
         _text(box, 55, "tp-more", fitted(node_words(spec, node), room, 11), 11),
     ]
-    if state is not None:
+    if in_run:
         lines += _state_lines(box, state, kind)
     side = f"M{box.x + 10:.1f} {box.y:.1f}a10 10 0 0 0 -10 10v{box.height - 20:.1f}a10 10 0 0 0 10 10"
     return (
@@ -146,22 +149,27 @@ def _node(
     )
 
 
-def _text(box: Box, down: float, kind: str, text: str, size: float, *, right: bool = False) -> str:
-    if not text:
+def _text(box: Box, down: float, kind: str, text: str, size: float, *, right: bool = False, kept: bool = False) -> str:
+    """A line of letters. `kept`: also while there are none, for what a run is going to say there."""
+    if not text and not kept:
         return ""
     x, anchor = (box.right - 14, ' text-anchor="end"') if right else (box.x + 16, "")
     return f'<text class="{kind}" x="{x:.1f}" y="{box.y + down:.1f}" font-size="{size}"{anchor}>{escape(text)}</text>'
 
 
-def _state_lines(box: Box, state: NodeState, kind: str) -> list[str]:
-    visits = f" ×{state.visits}" if state.visits > 1 else ""
-    status = fitted(state.status.replace("_", " ") + visits, 96, 11)
-    lines = [_text(box, 20, "tp-status", status, 11, right=True)]
-    if state.tokens is not None:
-        lines.append(_text(box, 73, "tp-tokens", f"{state.tokens:,} tokens", 11))
-    elif kind == "agent" and state.visits:
-        lines.append(_text(box, 73, "tp-tokens", "tokens unknown", 11))
-    return lines
+def _state_lines(box: Box, state: NodeState | None, kind: str) -> list[str]:
+    status = tokens = ""
+    if state is not None:
+        visits = f" ×{state.visits}" if state.visits > 1 else ""
+        status = fitted(state.status.replace("_", " ") + visits, 96, 11)
+    if state is not None and state.tokens is not None:
+        tokens = f"{state.tokens:,} tokens"
+    elif state is not None and kind == "agent" and state.visits:
+        tokens = "tokens unknown"
+    return [
+        _text(box, 20, "tp-status", status, 11, right=True, kept=True),
+        _text(box, 73, "tp-tokens", tokens, 11, kept=True),
+    ]
 
 
 # The frame, and the picture in words
