@@ -89,15 +89,19 @@ def run(
         stop = asyncio.Event()
         if stop_after is not None:
             asyncio.get_running_loop().call_later(stop_after, stop.set)
-        return await run_plan(
-            plan,
-            given if isinstance(given, RunInput) else RunInput(given),
-            providers=providers or Providers({}, only=ScriptedProvider(Script.model_validate(script or {}))),
-            journal=journal,
-            workspace=workspace or Path("."),
-            stop=stop,
-            run_id="r1",
-            retry=FAST,
-        )
+        asked = providers or Providers({}, only=ScriptedProvider(Script.model_validate(script or {})))
+        try:
+            return await run_plan(
+                plan,
+                given if isinstance(given, RunInput) else RunInput(given),
+                providers=asked,
+                journal=journal,
+                workspace=workspace or Path("."),
+                stop=stop,
+                run_id="r1",
+                retry=FAST,
+            )
+        finally:
+            await asked.close()
 
     return asyncio.run(main()), journal

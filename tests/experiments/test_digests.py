@@ -10,6 +10,17 @@ from tests.experiments.test_worker import some
 from tests.experiments.workbenches import chain, make_template, running_workbench
 from tests.fake_models import fake_models  # noqa: F401
 
+PAGES = """
+from django.conf import settings
+settings.ALLOWED_HOSTS = ["testserver"]
+from django.test import Client
+client = Client()
+experiment = client.get("/experiments/1/").content.decode()
+assert "sha-tiny:latest" in experiment and "sha-another" in experiment and "Q4_K_M" in experiment, experiment
+assert "was not the same model throughout" in experiment
+run = client.get("/runs/1/").content.decode()
+assert "sha-tiny:latest" in run and "Q4_K_M" in run and "ollama 0.12.3" in run, run
+"""
 STARTS = "SELECT run_id, data FROM experiments_runevent WHERE kind = 'run_started' ORDER BY run_id"
 NOTES = "SELECT run_id, data FROM experiments_runevent WHERE kind = 'noted'"
 
@@ -41,11 +52,17 @@ def test_runs_know_the_digest_and_a_changed_one_is_a_note(tmp_path, template, fa
         bench.worker()
         bench.wait_for("SELECT status FROM experiments_experiment", "finished")
 
+        assert [asked.path for asked in fake_models.requests].count("/api/generate") == 1
+        loaded, *chats = [asked for asked in fake_models.requests if asked.path in ("/api/generate", "/api/chat")]
+        assert loaded.path == "/api/generate"  # before the first run, and once
+        assert {asked.body["options"]["num_ctx"] for asked in [loaded, *chats]} == {8192}
         versions = [json.loads(data)["versions"] for _, data in bench.rows(STARTS)]
         assert versions[0]["ollama"] == "0.12.3"
         assert versions[0]["ollama/tiny"] == "sha-tiny:latest"
+        assert versions[0]["quantization of ollama/tiny"] == "Q4_K_M"
         assert versions[-1]["ollama/tiny"] == "sha-another"
         notes = dict(bench.rows(NOTES))
         assert notes
         assert min(notes) > 1
         assert "its digest was sha-tiny:latest, and is sha-another now" in next(iter(notes.values()))
+        bench.python(PAGES)

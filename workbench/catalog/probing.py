@@ -64,6 +64,16 @@ def providers_known(names: Iterable[str] | None = None, *, max_age: float = floa
     return {name: probed for name, probed in found.items() if probed is not None and probed.at > oldest}
 
 
+def models_listed() -> list[str]:
+    """Every model that a provider listed when it was asked last and that can chat, as `provider/name`."""
+    return [
+        f"{probed.provider}/{info.name}"
+        for probed in providers_known().values()
+        for info in probed.result.models
+        if info.capabilities is None or "completion" in info.capabilities
+    ]
+
+
 async def providers_probe(names: Sequence[str], *, patience: float = PATIENCE_S) -> dict[str, Probed]:
     """Ask them all at once, and remember what they say."""
     answers = await asyncio.gather(*(_probe(name, patience) for name in names))

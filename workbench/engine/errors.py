@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning"]
@@ -82,7 +83,8 @@ class ToolError(WorkbenchError):
 
 class ProviderError(WorkbenchError):
     """A model call that failed. `temporary` says whether asking again may help, `retry_after` when (seconds), `busy`
-    that the server has too much to do, `partial` what was answered until then."""
+    that the server has too much to do, `partial` what was answered until then, `cost_usd` what it was billed at all the
+    same."""
 
     def __init__(
         self,
@@ -93,6 +95,7 @@ class ProviderError(WorkbenchError):
         retry_after: float | None = None,
         busy: bool = False,
         partial: str = "",
+        cost_usd: Decimal | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -100,6 +103,7 @@ class ProviderError(WorkbenchError):
         self.retry_after = retry_after
         self.busy = busy
         self.partial = partial
+        self.cost_usd = cost_usd
 
 
 class LimitReached(WorkbenchError):

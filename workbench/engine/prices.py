@@ -58,6 +58,8 @@ class _File(_Entry):
     machines: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], _Machine] = {}
 
 
+UNION = ("_Model", "literal['free']")
+"""What pydantic adds to a place where one of two shapes may stand."""
 NO_PRICES = Prices()
 _read: dict[Path, tuple[int, Prices]] = {}
 
@@ -85,7 +87,7 @@ def prices_read(text: bytes) -> Prices:
     try:
         said = _File.model_validate(read.data)
     except ValidationError as error:
-        raise WrongPrices(_sentence(error.errors(include_url=False)[0])) from error
+        raise WrongPrices(_sentence(max(error.errors(), key=lambda fault: len(fault["loc"])))) from error
     models = {name: it for name, it in said.models.items() if isinstance(it, _Model)}
     return Prices(
         {name: Price(**it.model_dump()) for name, it in models.items()},
@@ -95,7 +97,7 @@ def prices_read(text: bytes) -> Prices:
 
 
 def _sentence(fault: Any) -> str:
-    where = "/".join(str(part) for part in fault["loc"] if part not in ("_Model", "literal['free']"))
+    where = "/".join(str(part) for part in fault["loc"] if part not in UNION)
     example = '"ollama/tiny": {"input_per_million": "0.10", "output_per_million": "0.40"} or "ollama/tiny": "free"'
     return (
         f"The file of {VARIABLE}, at {where or 'the top'}: {fault['msg'][:1].lower()}{fault['msg'][1:]}. Under `models` "

@@ -80,6 +80,12 @@ class Progress(NamedTuple):
         """What was spent; unknown as soon as one call has no price."""
         return None if self.sums["unpriced_calls"] else self.sums["cost_usd"] or Decimal(0)
 
+    @property
+    def money_at_least(self) -> Decimal | None:
+        """What the priced calls cost where others have no price; None where nothing is known."""
+        known: Decimal | None = self.sums["cost_usd"]
+        return known if self.sums["unpriced_calls"] else None
+
 
 def experiment_progress(experiment: Experiment) -> list[Progress]:
     """A line for each configuration, in order."""

@@ -211,6 +211,6 @@ def report(run_id: int, outcome: Any) -> dict[str, Any]:
 
 
 def plain(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Money as a number that JSON has."""
-    cost = usage["cost_usd"]
+    """Money as a number that JSON has. A run that asked no model cost nothing, and that is known."""
+    cost = usage["cost_usd"] if usage["model_calls"] else 0
     return {**usage, "cost_usd": None if cost is None else float(cost)}

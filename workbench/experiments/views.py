@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.middleware import HtmxDetails
 
 from workbench.catalog.authors import author_of
+from workbench.catalog.probing import models_listed
 from workbench.engine.errors import InvalidDocument, WorkbenchError
 from workbench.experiments import model_uses as uses
 from workbench.experiments import probing, services
@@ -93,9 +94,9 @@ def form_page(request: HttpRequest, experiment: Experiment | None, form: DraftFo
 
 
 def known_models() -> list[str]:
-    """Models of earlier experiments, to choose from while typing."""
+    """Models that providers listed lately or that earlier experiments asked, to choose from while typing anything."""
     overrides = Experiment.objects.order_by("-id").values_list("configurations__overrides", flat=True)[:200]
-    return sorted({given["model"] for given in overrides if given and given.get("model")})
+    return sorted({given["model"] for given in overrides if given and given.get("model")} | set(models_listed()))
 
 
 @require_GET

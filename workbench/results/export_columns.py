@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from workbench.experiments.journal import event_json
 from workbench.experiments.models import Run
 
 Column = tuple[str, str, Callable[[Any], Any]]
@@ -20,6 +21,11 @@ def moment(value: datetime | None) -> str | None:
 def money(value: Decimal | None) -> str | None:
     """Exact, as text: money is no binary fraction."""
     return None if value is None else format(value.normalize(), "f")
+
+
+def whole_event(row: Any) -> str:
+    """The event as JSON text, with all of its parts."""
+    return event_json(row.data)
 
 
 def of(name: str) -> Callable[[Any], Any]:
@@ -56,7 +62,11 @@ def run_columns() -> list[Column]:
         ("calls_without_tokens", "Calls that told no tokens.", of("unknown_usage_calls")),
         ("cost_usd", "Exact sum of the priced calls, as text; null where none has a price.", run_cost),
         ("calls_without_price", "Calls whose price is unknown.", of("unpriced_calls")),
-        ("model_seconds", "Seconds that models took, added up.", of("model_seconds")),
+        ("calls_cut", "Calls whose prompt the server seems to have cut.", of("truncated_calls")),
+        ("compute_seconds", "Seconds of computing that servers told.", of("compute_seconds")),
+        ("machine_usd_estimated", "Of your own machines, no part of cost_usd.", lambda run: money(run.machine_usd)),
+        ("machine_wh_estimated", "The same in watt hours.", of("machine_wh")),
+        ("model_seconds", "Seconds that models took without loading, added up.", of("model_seconds")),
         ("seconds", "Working seconds over all attempts.", of("seconds")),
     ]
 
@@ -96,5 +106,5 @@ def event_columns() -> list[Column]:
         ("seconds", "How long it took.", of("seconds")),
         ("input_tokens", "Of a model call; null where unknown.", of("input_tokens")),
         ("output_tokens", "Of a model call; null where unknown.", of("output_tokens")),
-        ("event", "The whole event (workbench.event/1): an object, in CSV as JSON text.", of("data")),
+        ("event", "The whole event (workbench.event/1): an object, in CSV as JSON text.", whole_event),
     ]

@@ -36,7 +36,14 @@ COLUMNS: list[Column] = [
     ("calls_without_tokens", "Calls that told no tokens.", lambda row, _: row.spent.unknown_calls),
     ("cost_usd", "Sum of the priced calls, in US dollars.", lambda row, _: cost(row)),
     ("calls_without_price", "Calls whose price is unknown.", lambda row, _: row.spent.unpriced_calls),
-    ("model_seconds", "Seconds that models took, added up.", lambda row, _: row.spent.model_seconds),
+    (
+        "machine_usd_estimated",
+        "What your own machines took, by the rates of the prices file; no part of cost_usd.",
+        lambda row, _: None if row.spent.machine_usd is None else format(row.spent.machine_usd.normalize(), "f"),
+    ),
+    ("machine_wh_estimated", "The same in watt hours.", lambda row, _: row.spent.machine_wh),
+    ("calls_cut", "Calls whose prompt the server seems to have cut.", lambda row, _: row.spent.truncated_calls),
+    ("model_seconds", "Seconds that models took without loading, added up.", lambda row, _: row.spent.model_seconds),
     ("run_seconds", "Working seconds of the runs, added up.", lambda row, _: row.spent.seconds),
     ("failures", "Runs that did not succeed: kind=number, separated by blanks.", lambda row, _: failures(row)),
     (

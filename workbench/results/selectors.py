@@ -29,6 +29,9 @@ class Spent(NamedTuple):
     unpriced_calls: int = 0
     model_seconds: float = 0.0
     seconds: float = 0.0
+    truncated_calls: int = 0
+    machine_usd: Decimal | None = None
+    machine_wh: float | None = None
 
     @property
     def tokens(self) -> int | None:
@@ -88,6 +91,9 @@ def experiment_spent(experiment: Experiment) -> dict[int, Spent]:
             unpriced=Sum("unpriced_calls"),
             in_models=Sum("model_seconds"),
             working=Sum("seconds"),
+            truncated=Sum("truncated_calls"),
+            machine_dollars=Sum("machine_usd"),
+            machine_hours=Sum("machine_wh"),
         )
     )
     return {
@@ -102,6 +108,9 @@ def experiment_spent(experiment: Experiment) -> dict[int, Spent]:
             unpriced_calls=row["unpriced"],
             model_seconds=row["in_models"],
             seconds=row["working"],
+            truncated_calls=row["truncated"],
+            machine_usd=row["machine_dollars"],
+            machine_wh=row["machine_hours"],
         )
         for row in rows
     }

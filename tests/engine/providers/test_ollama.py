@@ -64,6 +64,21 @@ def test_loading_is_told_apart(ollama, fake_models):
     assert ask(ollama).load_seconds is None
 
 
+def test_a_model_is_loaded_with_its_window_and_without_a_prompt(ollama, fake_models):
+    import asyncio
+
+    async def warm_up():
+        await ollama.warm_up("tiny", {"num_ctx": 2048})
+        await ollama.warm_up("tiny", {})
+        await ollama.close()
+
+    asyncio.run(warm_up())
+
+    assert [asked.path for asked in fake_models.requests] == ["/api/generate"] * 2
+    assert [asked.body["options"] for asked in fake_models.requests] == [{"num_ctx": 2048}, {"num_ctx": 8192}]
+    assert "prompt" not in fake_models.requests[0].body
+
+
 def test_reasoning_of_its_own_field_is_kept_apart(ollama, fake_models):
     fake_models.replies.append(Says("21", reasoning="17 + 4"))
 
@@ -111,11 +126,12 @@ def test_a_probe_tells_what_each_model_can_do(ollama, fake_models):
 
     chat, embed, old = probe(ollama).models
 
-    assert (chat.capabilities, chat.context, chat.digest, chat.size_bytes) == (
+    assert (chat.capabilities, chat.context, chat.digest, chat.size_bytes, chat.quantization) == (
         ("completion", "tools"),
         40960,
         "sha-chat:4b",
         7,
+        "Q4_K_M",
     )
     assert "embeddings" in embed.note
     assert (old.capabilities, old.context, old.note) == (None, None, "Its server does not say what it can do.")

@@ -87,7 +87,7 @@ def test_without_an_address_it_says_which_variable_to_set():
     assert "OPENAI_COMPATIBLE_URL" in probe(provider).message
 
 
-@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning", "thinking"])
 def test_reasoning_of_its_own_field_is_kept_apart(server, fake_models, key):
     fake_models.replies.append(Says("21", reasoning="17 + 4", reasoning_key=key))
 
@@ -212,3 +212,12 @@ def test_contexts_are_listed_where_the_server_tells_them(server, fake_models):
     fake_models.instead["/v1/models"] = Raw(body={"data": data})
 
     assert [model.context for model in probe(server).models] == [131072, 4096, None]
+
+
+def test_an_ollama_behind_this_dialect_is_told_by_its_probe(server, fake_models):
+    assert "It is an Ollama: write its models ollama/NAME" in probe(server).message
+    assert "/api/version" in [asked.path for asked in fake_models.requests]
+
+    fake_models.version = None
+
+    assert "Ollama" not in probe(server).message

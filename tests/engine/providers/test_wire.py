@@ -196,6 +196,20 @@ def test_a_proxy_is_used_when_asked_for_and_named(dialect, fake_models, monkeypa
     assert fake_models.requests == []
 
 
+def test_a_proxy_that_was_asked_for_is_named_where_the_server_answers(dialect, fake_models, monkeypatch):
+    for variable in ("no_proxy", "NO_PROXY", "HTTP_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("http_proxy", fake_models.url)  # it answers for every host
+    direct, through = (
+        probe(PROVIDERS[dialect]("http://models.test" if proxy else fake_models.url, use_proxy=proxy))
+        for proxy in (False, True)
+    )
+
+    assert (direct.ok, through.ok) == (True, True)
+    assert "proxy" not in direct.message
+    assert "Calls go through the proxy 127.0.0.1" in through.message
+
+
 def test_a_server_that_is_not_there_gives_four_different_sentences(dialect, fake_models, monkeypatch):
     monkeypatch.setattr(_http, "CONTAINER_MARKERS", ())
     with socket.socket() as closed, socket.socket() as silent:

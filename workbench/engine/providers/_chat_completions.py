@@ -197,6 +197,8 @@ def read_usage(usage: Any) -> Usage:
     """The tokens of a reply's `usage`. Counts that are left out are unknown; reasoning is inside the output already."""
     if not isinstance(usage, dict):
         return Usage()
+    if "prompt_tokens" not in usage and "input_tokens" in usage:
+        return _uncached_usage(usage)
     counts = {
         "input_tokens": usage.get("prompt_tokens"),
         "output_tokens": usage.get("completion_tokens"),
@@ -206,6 +208,22 @@ def read_usage(usage: Any) -> Usage:
     }
     known = {key: value for key, value in counts.items() if isinstance(value, int) and value >= 0}
     return Usage(**known, source="reported" if known else "unknown")
+
+
+def _uncached_usage(usage: Body) -> Usage:
+    """Gateways to Anthropic may hand its own counts on: there the input is only what no cache was asked for."""
+    read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
+    parts = [part or 0 for part in (usage["input_tokens"], read, written)]
+    if not all(isinstance(part, int) and part >= 0 for part in parts) or not isinstance(usage["input_tokens"], int):
+        return Usage()
+    output = usage.get("output_tokens")
+    return Usage(
+        input_tokens=sum(parts),
+        output_tokens=output if isinstance(output, int) and output >= 0 else None,
+        cached_tokens=read,
+        cache_write_tokens=written,
+        source="reported",
+    )
 
 
 def read_cost(usage: Any) -> Decimal | None:

@@ -59,7 +59,8 @@ class OpenAICompatibleProvider(Provider):
             await server.close()
         models = tuple(_info(item) for item in sorted(listed, key=lambda item: str(item["id"])))
         found = f"lists {len(models)} models" if models else "answers, but lists no models"
-        message = f"{server.target.name} at {server.target.url} {found}.{proxy_note(server.target)}"
+        native = _NATIVE if await self._is_ollama() else ""
+        message = f"{server.target.name} at {server.target.url} {found}.{native}{proxy_note(server.target)}"
         return ProbeResult(ok=True, message=message, models=models)
 
     def price_reference(self) -> dict[str, str] | None:
@@ -108,6 +109,8 @@ class OpenAICompatibleProvider(Provider):
     async def _is_ollama(self) -> bool:
         from workbench.engine.providers.ollama import OllamaProvider
 
+        if not is_local(self._url):
+            return False
         native = OllamaProvider(native_url(self._url, variable=VARIABLE), use_proxy=self._use_proxy)
         try:
             return await native.version() is not None
@@ -115,6 +118,10 @@ class OpenAICompatibleProvider(Provider):
             await native.close()
 
 
+_NATIVE = (
+    " It is an Ollama: write its models ollama/NAME and set OLLAMA_URL, for this dialect has no field for the window "
+    "(num_ctx), and a prompt that is too long is cut in silence."
+)
 _NOT_SET = f"No model server is named. Set {VARIABLE}, for example to https://api.openai.com/v1, and {KEY_VARIABLE}."
 
 

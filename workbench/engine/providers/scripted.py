@@ -58,7 +58,11 @@ class ScriptedProvider(Provider):
         if entry.fault:
             fault = entry.fault
             raise ProviderError(
-                fault.sentence, code=fault.code, temporary=fault.is_temporary, retry_after=fault.retry_after
+                fault.sentence,
+                code=fault.code,
+                temporary=fault.is_temporary,
+                retry_after=fault.retry_after,
+                cost_usd=entry.cost_usd,
             )
         if on_text and entry.content and not isinstance(on_text, Heard):
             on_text(entry.content)
