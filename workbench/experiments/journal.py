@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from pydantic_core import PydanticSerializationError
 
 from workbench.engine.events import EVENT, ModelCalled, ToolCalled, VisitEnded
 from workbench.experiments.models import Run, RunEvent
+from workbench.experiments.payloads import APART, payloads_of, whole
 from workbench.experiments.totals import Totals
 from workbench.experiments.writer import Fenced, Held, JournalLost, Writer
+
+CHUNK = 500
+INHERITED = 0
+"""The attempt of events that a fork has from its parent."""
 
 
 class Past(NamedTuple):
@@ -85,17 +91,38 @@ def event_text(event: Any) -> str:
         return json.dumps(event.model_dump(), ensure_ascii=True, default=str, separators=(",", ":"))
 
 
-def event_read(text: str) -> Any:
-    """The event, as it was before `event_text`."""
-    return EVENT.validate_python(json.loads(text))
+def event_read(data: str) -> Any:
+    """The event of a row."""
+    return events_read([data])[0]
+
+
+def events_read(rows: Sequence[str]) -> list[Any]:
+    """The events of rows, as they were before `event_text`. Raises `PayloadMissing`."""
+    found = payloads_of(rows)
+    return [EVENT.validate_python(whole(data, found)) for data in rows]
+
+
+def event_json(data: str) -> str:
+    """The event of a row as JSON text, in ASCII where it had been taken apart."""
+    return json.dumps(whole(data, payloads_of([data]))) if data.startswith(APART) else data
 
 
 def journal_past(run: Run) -> tuple[list[Any], Past]:
-    """The events of earlier attempts, and what they add up to."""
-    rows = RunEvent.objects.filter(run=run).order_by("sequence").values_list("sequence", "data")
-    past, events = Past(0, Totals(seconds_before=run.seconds)), []
-    for sequence, data in rows.iterator(chunk_size=500):
-        events.append(event_read(data))
-        past.totals.add(events[-1])
-        past = past._replace(sequence=sequence)
+    """The events of earlier attempts, and what they add up to. What a fork has from its parent it has not spent."""
+    rows = RunEvent.objects.filter(run=run).order_by("sequence").values_list("sequence", "attempt", "data")
+    past, events = Past(0, Totals(seconds_before=run.seconds)), list[Any]()
+    for chunk in batched(rows.iterator(chunk_size=CHUNK), CHUNK):
+        read = events_read([data for _, _, data in chunk])
+        for event, (sequence, attempt, _) in zip(read, chunk, strict=True):
+            if attempt > INHERITED:
+                past.totals.add(event)
+            past = past._replace(sequence=sequence)
+        events += read
     return events, past
+
+
+def batched(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """So many at a time."""
+    left = iter(rows)
+    while chunk := list(islice(left, size)):
+        yield chunk

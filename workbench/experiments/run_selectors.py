@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Length, Substr
 
-from workbench.experiments.journal import event_read
+from workbench.experiments.journal import events_read
 from workbench.experiments.models import Run, RunEvent
 from workbench.experiments.totals import plus
 from workbench.topologies.picture import NodeState
@@ -148,8 +148,9 @@ class Told(NamedTuple):
 
 def run_visit(run: Run, node: str, visit: int) -> Visit:
     """Everything the journal holds of one visit. A visit that was begun anew is told from its last beginning."""
-    rows = run.events.filter(node=node, visit=visit).order_by("sequence").values_list("sequence", "data")
-    told = [Told(sequence, event_read(data)) for sequence, data in rows]
+    rows = list(run.events.filter(node=node, visit=visit).order_by("sequence").values_list("sequence", "data"))
+    read = events_read([data for _, data in rows])
+    told = [Told(sequence, event) for (sequence, _), event in zip(rows, read, strict=True)]
     kinds: dict[str, list[Told]] = {}
     for one in told:
         kinds.setdefault(one.event.kind, []).append(one)
@@ -162,7 +163,7 @@ def run_visit(run: Run, node: str, visit: int) -> Visit:
 def run_notes(run: Run, number: int = 50) -> list[Any]:
     """What the run wants people to know."""
     rows = run.events.filter(kind__in=("noted", "limit_hit")).values_list("data", flat=True)[:number]
-    return [event_read(data) for data in rows]
+    return events_read(list(rows))
 
 
 def run_events(run: Run, *, kind: str = "", node: str = "") -> QuerySet[RunEvent]:

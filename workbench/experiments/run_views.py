@@ -14,7 +14,8 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_GET, require_POST
 
 from workbench.engine.errors import WorkbenchError
-from workbench.experiments import run_selectors, services
+from workbench.experiments import run_page, run_selectors, services
+from workbench.experiments.journal import event_json
 from workbench.experiments.models import Configuration, Experiment, Run, RunEvent
 from workbench.experiments.paging import page_of, query_without, whole_number
 from workbench.experiments.selectors import elapsed, runs_listed
@@ -23,7 +24,6 @@ from workbench.topologies.picture import topology_svg
 
 PER_PAGE = 50
 EVENTS_PER_PAGE = 100
-VISITS_PER_PAGE = 100
 
 
 @require_GET
@@ -56,6 +56,9 @@ def run_list(request: HttpRequest) -> HttpResponse:
 def run_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     """One run. While it goes on, the page asks every second; nothing new is answered by nothing."""
     run = get_object_or_404(run_query(), pk=pk)
+    if request.htmx and request.GET.get("part") == "visits":
+        context = {"run": run, "active": not run.has_ended, **run_page.visits_part(request, run, run_document(run))}
+        return render(request, "experiments/_run_visits.html", context)
     seen = run_seen(run)
     if request.htmx and request.GET.get("seen") == seen:
         return HttpResponse(status=204)
@@ -75,12 +78,16 @@ def run_seen(run: Run) -> str:
     return f"{last}-{run.attempt}-{run.status}"
 
 
+def run_document(run: Run) -> dict[str, Any]:
+    """The run's topology, with its layout."""
+    return {**run.plan.data.get("topology", {}), "layout": run.plan.data.get("layout", {})}
+
+
 def run_context(request: HttpRequest, run: Run) -> dict[str, Any]:
-    document = {**run.plan.data.get("topology", {}), "layout": run.plan.data.get("layout", {})}
+    document = run_document(run)
     nodes = run_selectors.run_nodes(run)
     states = run_selectors.node_states(run, nodes)
     edges = run_selectors.run_edges(run)
-    page = page_of(request, run_selectors.run_visits(run), VISITS_PER_PAGE, "visits")
     return {
         "run": run,
         "active": not run.has_ended,
@@ -88,10 +95,10 @@ def run_context(request: HttpRequest, run: Run) -> dict[str, Any]:
         # The picture escapes every name in it.
         "picture": mark_safe(topology_svg(document, nodes=states, edges=edges)) if run.plan.data else "",
         "nodes": nodes,
-        "visits": run_selectors.visit_rows(list(page), document),
-        "page": page,
+        "open": run_page.run_open(run, nodes),
+        "sums": run_page.run_sums(nodes, edges, document),
+        **run_page.visits_part(request, run, document),
         "notes": run_selectors.run_notes(run),
-        "query": query_without(request, "visits"),
         "twins": twins(run),
     }
 
@@ -139,7 +146,7 @@ def run_event(request: HttpRequest, pk: int, sequence: int) -> HttpResponse:
     data = RunEvent.objects.filter(run=pk, sequence=sequence).values_list("data", flat=True).first()
     if data is None:
         raise Http404("The run has no such event.")
-    response = HttpResponse(data, content_type="application/json; charset=utf-8")
+    response = HttpResponse(event_json(data), content_type="application/json; charset=utf-8")
     response["X-Content-Type-Options"] = "nosniff"
     return response
 

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 from django.db import Error, connection, transaction
 
-from workbench.experiments.models import Run, RunEvent
+from workbench.experiments.models import Payload, PayloadUse, Run, RunEvent
+from workbench.experiments.payloads import MOST, compressed, packed
 from workbench.experiments.totals import Totals
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 BATCH = 64
 LINGER_S = 0.02
 """How long what nobody waits for may stay unwritten, so that it shares a commit with what somebody waits for."""
+REMEMBERED = 50_000
+"""Payloads that a process knows to be in the database."""
 PATIENCE_S = (0.1, 0.5, 2.0, 5.0)
 """How long to wait before each further try when the database can't be written (a restart, a full disk)."""
 
@@ -37,6 +40,13 @@ EVENT_COLUMNS = (
 INSERT = (
     f"INSERT INTO {RunEvent._meta.db_table} ({', '.join(EVENT_COLUMNS)}) "
     f"VALUES ({', '.join(['%s'] * len(EVENT_COLUMNS))}) ON CONFLICT (run_id, sequence) DO NOTHING"
+)
+INSERT_PAYLOAD = (
+    f"INSERT INTO {Payload._meta.db_table} (sha256, data, size) VALUES (%s, %s, %s) ON CONFLICT (sha256) DO NOTHING"
+)
+INSERT_USE = (
+    f"INSERT INTO {PayloadUse._meta.db_table} (run_id, payload_id) VALUES (%s, %s) "
+    "ON CONFLICT (run_id, payload_id) DO NOTHING"
 )
 RENEW = (
     f"UPDATE {Run._meta.db_table} SET {', '.join(f'{name} = %s' for name in Totals.COLUMNS)} "
@@ -95,6 +105,7 @@ class Writer:
         self._lingering: list[Write] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._refused: dict[Held, Exception] = {}
+        self._kept: set[tuple[int, str]] = set()
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
         self._thread.start()
 
@@ -163,7 +174,11 @@ class Writer:
         """Commit what has queued. Nothing of an attempt is written behind a gap: once refused, it stays refused."""
         going = [write for write in batch if write.held not in self._refused] if self._refused else batch
         try:
-            self._refused.update(dict.fromkeys(patiently(lambda: commit(going)) if going else (), Fenced()))
+            rows, payloads = apart(going, self._kept)
+            refused = patiently(lambda: commit(going, rows, payloads)) if going else ()
+            self._refused.update(dict.fromkeys(refused, Fenced()))
+            if payloads:
+                self._remember(payloads)
         except Exception as error:
             logger.error("The journal can't be written.", exc_info=None if isinstance(error, Error) else error)
             lost = JournalLost()
@@ -178,6 +193,12 @@ class Writer:
                 if write.done is not None and write.loop is not None
             ]
         )
+
+    def _remember(self, payloads: Payloads) -> None:
+        """What is there need not be sent again: a conversation shares most of itself with the call before."""
+        if len(self._kept) > REMEMBERED:
+            self._kept.clear()
+        self._kept |= payloads.keys()
 
     def _do(self, job: Job) -> None:
         try:
@@ -200,7 +221,33 @@ def patiently(work: Callable[[], Any]) -> Any:
     return work()
 
 
-def commit(batch: Sequence[Write]) -> set[Held]:
+Payloads = dict[tuple[int, str], str]
+"""Run and hash → the JSON of a payload."""
+
+
+def apart(batch: Sequence[Write], kept: set[tuple[int, str]]) -> tuple[list[tuple[Any, ...]], Payloads]:
+    """The rows of a batch with long events taken apart, and the payloads that are not known to be there."""
+    rows, payloads = [], Payloads()
+    for write in batch:
+        row = write.row
+        if len(row[-1]) > MOST:
+            data, parts = packed(row[-1])
+            row = (*row[:-1], data)
+            mine = ((write.held.run_id, name) for name in parts)
+            payloads |= {key: parts[key[1]] for key in mine if key not in kept}
+        rows.append(row)
+    return rows, payloads
+
+
+def payloads_write(cursor: Any, payloads: Payloads) -> None:
+    """Those that are not there yet, in an order that is everybody's: two who write the same wait for each other once."""
+    texts = {name: text for (_, name), text in payloads.items()}
+    made = [(name, compressed(text), len(text)) for name, text in sorted(texts.items())]
+    cursor.executemany(INSERT_PAYLOAD, made)
+    cursor.executemany(INSERT_USE, sorted(payloads))
+
+
+def commit(batch: Sequence[Write], rows: Sequence[tuple[Any, ...]], payloads: Payloads) -> set[Held]:
     """Write a batch in one transaction. Those refused belong to an attempt that is no longer the run's."""
     latest = {write.held: write.totals for write in batch}
     refused: set[Held] = set()
@@ -209,7 +256,12 @@ def commit(batch: Sequence[Write]) -> set[Held]:
             cursor.execute(RENEW, [*map(_adapted, totals), *held])
             if cursor.rowcount == 0:
                 refused.add(held)
-        rows = [write.row for write in batch if write.held not in refused]
+        if refused:
+            rows = [row for row, write in zip(rows, batch, strict=True) if write.held not in refused]
+            lost = {held.run_id for held in refused}
+            payloads = {key: text for key, text in payloads.items() if key[0] not in lost}
+        if payloads:
+            payloads_write(cursor, payloads)
         if rows:
             cursor.executemany(INSERT, rows)
     return refused
