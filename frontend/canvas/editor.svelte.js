@@ -8,13 +8,14 @@ import { toEdges, toNodes } from "./drawn.js";
 import { arrange } from "./arrange.js";
 
 const KEPT_MS = 3000;
+const PLACES = ["move", "add_node", "paste", "duplicate"];
 
 export class Editor {
   state = $state.raw(null);
   level = $state.raw([]);
   nodes = $state.raw([]);
   edges = $state.raw([]);
-  view = $state.raw({ nodes: [], edges: [], boxes: new Map(), lost: 0 });
+  view = $state.raw({ nodes: [], edges: [], boxes: new Map(), lost: 0, laidOut: true });
   run = $state.raw(null);
   fired = $state.raw(null);
   pending = $state.raw(null); // {from} | {edge, end}: a line that wants its other end
@@ -139,8 +140,15 @@ export class Editor {
       return;
     }
     const inside = this.level.length ? { in: [...this.level] } : {};
-    const list = (Array.isArray(commands) ? commands : [commands]).map((command) => ({ ...command, ...inside }));
+    const list = this.settled([commands].flat()).map((command) => ({ ...command, ...inside }));
     this.ask("commands", label ? { commands: list, label } : { commands: list });
+  }
+
+  /** Where nobody has placed the nodes yet, the first change to a place keeps all of them where they are seen. */
+  settled(commands) {
+    if (this.view.laidOut || !this.nodes.length || !commands.some((command) => PLACES.includes(command.do))) return commands;
+    const places = Object.fromEntries(this.boxesNow().map((box) => [box.id, [Math.round(box.x), Math.round(box.y)]]));
+    return [{ do: "move", places }, ...commands];
   }
 
   say(text) {

@@ -1,9 +1,6 @@
-// Where lines run: pure arithmetic over boxes {x, y, width, height}. Nothing here knows the library that draws.
+// Boxes {x, y, width, height}: pure arithmetic. Nothing here knows the library that draws.
 
 export const WIDTH = 208;
-const ARROW = 8;
-const CORNER = 16;
-const LANE = 24;
 
 /** How far apart `count` line ends stand on a side that is `length` long; the index-th is this far from its middle. */
 export function spread(index, count, length) {
@@ -11,73 +8,14 @@ export function spread(index, count, length) {
   return (index - (count - 1) / 2) * step;
 }
 
-/**
- * A line from one box to another as {path, arrow, label, start, end}.
- * `out` and `into` shift its ends along the sides, `lane` keeps parallel lines apart.
- */
-export function route(source, target, { back, self, out = 0, into = 0, lane = 0, boxes = [] }) {
-  if (self) return loop(source, lane);
-  if (back) return underneath(source, target, out, into, lane, boxes);
-  return forward(source, target, out, into, lane);
-}
-
-function forward(source, target, out, into, lane) {
-  const start = { x: source.x + source.width, y: source.y + source.height / 2 + out };
-  const end = { x: target.x, y: target.y + target.height / 2 + into };
-  const tip = end.x - ARROW;
-  const gap = tip - start.x;
-  const bend = gap > 0 ? Math.min(Math.max(gap * 0.5, 24), 160) : 70 + Math.min(-gap * 0.35, 180);
-  const bow = lane * 14;
-  const path = `M${start.x} ${start.y}C${start.x + bend} ${start.y + bow} ${tip - bend} ${end.y + bow} ${tip} ${end.y}`;
-  const label = { x: (start.x + tip) / 2, y: (start.y + end.y) / 2 + bow * 0.75 };
-  return { path, arrow: rightwards(end), label, start, end };
-}
-
-/** A line that leads back: down, along beneath everything in its way, and up again. */
-function underneath(source, target, out, into, lane, boxes) {
-  const start = { x: source.x + source.width / 2 + out, y: source.y + source.height };
-  const end = { x: target.x + target.width / 2 + into, y: target.y + target.height };
-  const [left, right] = start.x < end.x ? [start.x, end.x] : [end.x, start.x];
-  const level = lowest(left, right, Math.max(start.y, end.y), boxes) + 26 + lane * LANE;
-  const corner = Math.min(CORNER, (right - left) / 2);
-  const way = end.x < start.x ? -1 : 1;
-  const path =
-    `M${start.x} ${start.y}V${level - corner}Q${start.x} ${level} ${start.x + way * corner} ${level}` +
-    `H${end.x - way * corner}Q${end.x} ${level} ${end.x} ${level - corner}V${end.y + ARROW}`;
-  const label = { x: (start.x + end.x) / 2, y: level };
-  return { path, arrow: upwards(end), label, start, end };
-}
-
-/** The lower edge of all that stands in the way of a line between `left` and `right` below `from`. */
-function lowest(left, right, from, boxes) {
-  const inTheWay = boxes
-    .filter((box) => box.x < right + 8 && box.x + box.width > left - 8 && box.y + box.height > from)
-    .sort((one, other) => one.y - other.y);
-  let level = from;
-  for (const box of inTheWay) {
-    if (box.y > level + 26 + LANE) break;
-    level = Math.max(level, box.y + box.height);
-  }
-  return level;
-}
-
-function loop(box, lane) {
-  const right = box.x + box.width - 34;
-  const left = right - 56;
-  const height = 38 + lane * LANE;
-  const start = { x: right, y: box.y };
-  const end = { x: left, y: box.y };
-  const path = `M${right} ${box.y}C${right + 22} ${box.y - height} ${left - 22} ${box.y - height} ${left} ${box.y - ARROW}`;
-  const arrow = `M${left} ${box.y}l-4.5 -9h9z`;
-  return { path, arrow, label: { x: (left + right) / 2, y: box.y - height * 0.78 }, start, end };
-}
-
-function rightwards({ x, y }) {
-  return `M${x} ${y}l-9 -4.5v9z`;
-}
-
-function upwards({ x, y }) {
-  return `M${x} ${y}l-4.5 9h9z`;
+/** Whether two boxes have any point in common. */
+export function touch(one, other) {
+  return (
+    one.x < other.x + other.width &&
+    other.x < one.x + one.width &&
+    one.y < other.y + other.height &&
+    other.y < one.y + one.height
+  );
 }
 
 /** The smallest box around boxes, or null around none. */
