@@ -109,6 +109,19 @@ class EdgeSpec(Spec):
     max: int | None = Field(None, ge=1)
 
 
+class WorkspaceSpec(Spec):
+    """What holds for the files of a run. Visits that run side by side and change files work in folders of their own. What
+    they left is joined where their branches meet, at the latest at the end of the run, in the order in which their nodes
+    are declared.
+
+    `three_way` takes what each of them changed and joins changes of one file line by line; what contradicts each other
+    is a failure (`merge_conflict`), with the conflict shown. `first` takes the files of the first that changed any, as a
+    whole. `vote` takes the files that most of those came to which changed any, as a whole; on a draw, of the first.
+    """
+
+    merge: Literal["first", "vote", "three_way"] = "three_way"
+
+
 class TopologySpec(Spec):
     """A topology: nodes and edges, one JSON document."""
 
@@ -119,10 +132,10 @@ class TopologySpec(Spec):
     end: tuple[NodeName, ...]
     defaults: Defaults = Defaults()
     limits: Limits = Limits()
-    vars: dict[str, Json] = {}
+    vars: Annotated[dict[str, Json], shown_as("map")] = {}
     nodes: dict[str, NodeSpec]
     edges: tuple[EdgeSpec, ...] = ()
-    workspace: dict[str, Json] | None = None
+    workspace: WorkspaceSpec | None = None
     layout: dict[str, tuple[float, float]] = {}
 
 

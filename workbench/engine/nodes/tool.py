@@ -17,7 +17,9 @@ from workbench.engine.tools import TOOLS
 
 class ToolConfig(NodeConfig):
     tool: ToolName = Field(description="The tool to call.")
-    args: dict[str, Json] = Field({}, description="Its arguments; each text in them is a prompt.")
+    args: dict[str, Json] = Field(
+        {}, description="Its arguments; each text in them is a prompt.", json_schema_extra={"x-input": "arguments"}
+    )
 
 
 class ToolNode(Node):
@@ -53,6 +55,10 @@ class ToolNode(Node):
                     message = f"The argument {place[-1]!r} does not fit: {fault['msg'][0].lower()}{fault['msg'][1:]}."
                 hint = f"Its arguments are {', '.join(known)}." if known else "It takes no arguments."
                 yield Problem("error", "bad_argument", pointer("args", *place), message, hint)
+
+    @classmethod
+    def writes_files(cls, config: Any) -> bool:
+        return TOOLS.get(config.tool).writes
 
     @classmethod
     def prompts(cls, config: Any) -> Mapping[str, str]:
