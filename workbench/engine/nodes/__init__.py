@@ -102,6 +102,11 @@ class Node(ABC):
         """Bring `state` to where a visit left it whose outcome, and whose calls, are taken from the journal."""
         del state, ended, calls
 
+    def given(self, text: str, inbox: Sequence[MessageData]) -> Emitted:
+        """What a visit emits whose answer a person gives in its place. Raises `NodeFailed` where it can't be one."""
+        del inbox
+        return Emitted((self.message(text),))
+
     @classmethod
     def asks_model(cls, config: Mapping[str, Json]) -> bool:
         """Whether a node with these fields (not yet checked) asks a language model."""

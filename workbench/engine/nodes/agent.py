@@ -90,6 +90,14 @@ class Agent(Node):
         if self.config.memory is not None:
             recall_turn(state, ended, calls)
 
+    def given(self, text: str, inbox: Sequence[MessageData]) -> Emitted:
+        if self._schema is None:
+            return super().given(text, inbox)
+        data, fault = parsed(text, self._schema)
+        if fault:
+            raise NodeFailed(f"The answer does not fit the schema of node {self.node!r}: {fault}", code="bad_output")
+        return Emitted((self.message(as_answer(data), data, structured=True),))
+
     @property
     def _schema(self) -> dict[str, Any] | None:
         return self.config.output.json_schema if isinstance(self.config.output, OutputSpec) else None

@@ -58,6 +58,10 @@ class Human(Node):
     def samples(self) -> Sequence[MessageData]:
         return [self.message(choice, answer_data(choice, ""), structured=True) for choice in self.config.choices]
 
+    def given(self, text: str, inbox: Sequence[MessageData]) -> Emitted:
+        choice = text if text in self.config.choices else None
+        return Emitted((self.message(text, answer_data(choice, text), structured=True),))
+
     @classmethod
     def problems(cls, config: HumanConfig, around: Surroundings) -> Iterator[Problem]:
         seen: set[str] = set()

@@ -92,6 +92,14 @@ class Router(Node):
         reply = await context.ask_person(Question(text, "router", (*self.targets, END), free=False))
         return self._emit(inbox, [reply.choice] if reply.choice else [])
 
+    def given(self, text: str, inbox: Sequence[MessageData]) -> Emitted:
+        chosen, choices = text.replace(",", " ").split(), [*self.targets, END]
+        unknown = [name for name in chosen if name not in choices]
+        if unknown or not chosen:
+            what = f"{unknown[0]!r} is no target of router {self.node!r}." if unknown else "No target is named."
+            raise NodeFailed(f"{what} Name one or several of {', '.join(choices)}.", code="unclear_choice")
+        return self._emit(inbox, chosen)
+
     def _emit(self, inbox: Sequence[MessageData], chosen: Sequence[str]) -> Emitted:
         targets = tuple(target for target in self.targets if target in chosen)
         last = inbox[-1].by(self.node) if inbox else self.message("")
