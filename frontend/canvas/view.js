@@ -1,14 +1,12 @@
 // What the canvas draws, out of what the server says: boxes and lines with all that is written on them.
-import { WIDTH, spread, touch } from "./geometry.js";
-import { widthOf } from "./lettering.js";
-import { lanesBack, route } from "./routes.js";
+import { WIDTH } from "./geometry.js";
+import { drawApart } from "./apart.js";
 
 const HEIGHT = 62;
 const SMALL = 17;
 const MARKS = 25;
 const LONG = 22;
 const ROW = 92;
-const MOST_PLACED = 500;
 
 /** The parts of a state at a level: at the top, or inside nested topologies `level` [node, node …] deep. */
 export function stateAt(state, level) {
@@ -39,8 +37,7 @@ export function viewOf({ document, keys, shown, problems }) {
   for (const edge of edges) {
     edge.name = edgeName(edge, boxes);
   }
-  spreadEnds(edges, boxes);
-  if (edges.length <= MOST_PLACED) placeWords(edges, boxes);
+  drawApart(edges, boxes);
   return { nodes, edges, boxes, lost: all.length - edges.length, laidOut };
 }
 
@@ -140,77 +137,6 @@ function troublesOf(problems) {
   }
   return found;
 }
-
-/** Ends of lines that meet at one side of a box stand apart, in the order of where they come from. */
-export function spreadEnds(edges, boxes) {
-  const sides = new Map();
-  const put = (id, side, edge, other, end) => {
-    const name = `${side} ${id}`;
-    if (!sides.has(name)) sides.set(name, []);
-    sides.get(name).push({ edge, end, other });
-  };
-  const pairs = new Map();
-  for (const edge of edges) {
-    const [source, target] = [boxes.get(edge.source), boxes.get(edge.target)];
-    edge.self = source === target;
-    const pair = `${edge.source} ${edge.target} ${edge.back}`;
-    edge.lane = pairs.get(pair) ?? 0;
-    pairs.set(pair, edge.lane + 1);
-    if (edge.self) continue;
-    put(edge.source, edge.back ? "below" : "right", edge, target, "out");
-    put(edge.target, edge.back ? "below" : "left", edge, source, "into");
-  }
-  lanesBack(
-    edges.filter((edge) => edge.back && !edge.self),
-    boxes,
-  );
-  for (const [name, ends] of sides) {
-    const below = name.startsWith("below");
-    const along = below ? "x" : "y";
-    ends.sort((one, other) => one.other[along] - other.other[along] || one.edge.lane - other.edge.lane);
-    const box = boxes.get(name.slice(name.indexOf(" ") + 1));
-    ends.forEach(({ edge, end }, index) => {
-      edge[end] = spread(index, ends.length, below ? box.width * 0.6 : box.height);
-    });
-  }
-}
-
-/** Words stand where they cover neither a box nor other words: on the line, else above it or below. */
-function placeWords(edges, boxes) {
-  const solid = [...boxes.values()];
-  const placed = [];
-  const runs = [];
-  for (const edge of edges) {
-    edge.shift = [0, 0];
-    const { label } = ownTrack(edge, boxes, solid, runs);
-    if (!edge.words) continue;
-    const width = Math.min(widthOf(edge.words), 186) + 24;
-    const at = ([dx, dy]) => ({ x: label.x + dx - width / 2, y: label.y + dy - 12, width, height: 24 });
-    const covered = (shift) => {
-      const box = at(shift);
-      return solid.filter((other) => touch(other, box)).length * 2 + placed.filter((other) => touch(other, box)).length;
-    };
-    edge.shift = SHIFTS.reduce((best, shift) => (covered(shift) < covered(best) ? shift : best), SHIFTS[0]);
-    placed.push(at(edge.shift));
-  }
-}
-
-/** The line of an edge, on a track where none of `runs` runs yet. */
-function ownTrack(edge, boxes, solid, runs) {
-  const [source, target] = [boxes.get(edge.source), boxes.get(edge.target)];
-  const taken = ({ level, start, end }) =>
-    runs.some((run) => Math.abs(run.level - level) < 7 && run.start.x < end.x && start.x < run.end.x);
-  for (edge.track = 0; ; edge.track += 1) {
-    const line = route(source, target, { ...edge, boxes: solid });
-    if (line.level === undefined) return line;
-    if (edge.track < 8 && taken(line)) continue;
-    runs.push(line);
-    return line;
-  }
-}
-
-const STEPS = [18, 30, 42, 56, 72, 90];
-const SHIFTS = [[0, 0], ...STEPS.flatMap((step) => [[0, -step], [0, step]]), [-44, 0], [44, 0], [-88, 0], [88, 0]];
 
 /** Every node from which `id` can be reached, or which can be reached from it, `id` too. */
 export function stream(edges, id, downstream) {
