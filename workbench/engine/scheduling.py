@@ -477,7 +477,8 @@ class Scheduler:
             frame.held.append(firing)
         else:
             unit = frame.region.unit_of[edge.target]
-            if self.graph.joins.get(edge.target) == "first" and not self._wins(frame, unit, firing.edge):
+            first = self.graph.joins.get(edge.target) == "first" and not frame.region.nested[unit]
+            if first and not self._wins(frame, unit, firing.edge):
                 return  # later than the first: recorded, its data dropped
             frame.fired[unit].setdefault(edge.target, set()).add(edge.source)
             self._deliver(firing)
