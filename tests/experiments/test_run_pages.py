@@ -64,7 +64,7 @@ def test_a_run_that_goes_on_asks_every_second_and_hears_nothing_when_nothing_hap
     write(run, *visit("writer", 1)[:2])
     htmx = {"HX-Request": "true"}
     page = client.get(run.get_absolute_url())
-    assert 'hx-trigger="every 1s"' in page.content.decode()
+    assert 'hx-trigger="every 1s, refresh"' in page.content.decode()
 
     seen = page.context["seen"]
     assert client.get(run.get_absolute_url(), {"seen": seen}, headers=htmx).status_code == 204
@@ -145,7 +145,7 @@ def test_a_run_can_be_stopped_from_its_page(client):
 
     assert "stopping" in page
     again = client.post(reverse("run_stop", args=[run.pk]), follow=True).content.decode()
-    assert "Only a run that is queued or running can be stopped." in again
+    assert "Only a run that is queued, running or waiting can be stopped." in again
 
 
 def test_the_journal_is_paged_and_filtered(client):

@@ -18,8 +18,9 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
-def query_without(request: HttpRequest, name: str = "page") -> str:
-    """The address's query, but for the page: what a link to another page keeps."""
+def query_without(request: HttpRequest, *names: str) -> str:
+    """The address's query, but for the page or what is named: what a link to another page keeps."""
     query = request.GET.copy()
-    query.pop(name, None)
+    for name in names or ("page",):
+        query.pop(name, None)
     return query.urlencode()

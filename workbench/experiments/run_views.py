@@ -62,8 +62,8 @@ def run_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     seen = run_seen(run)
     if request.htmx and request.GET.get("seen") == seen:
         return HttpResponse(status=204)
-    template = "experiments/_run.html" if request.htmx else "experiments/run_detail.html"
-    return render(request, template, {**run_context(request, run), "seen": seen})
+    template = "experiments/_run_again.html" if request.htmx else "experiments/run_detail.html"
+    return render(request, template, {**run_context(request, run), "seen": seen, "last": seen.partition("-")[0]})
 
 
 def run_query() -> Any:
