@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.engine.context import RetryPolicy, RunInput
 from workbench.engine.errors import has_errors
 from workbench.engine.events import MemoryJournal
-from workbench.engine.planning import plan_topology
+from workbench.engine.planning import RunPlan, plan_topology
 from workbench.engine.providers import Providers
 from workbench.engine.providers.scripted import Script, ScriptedProvider
 from workbench.engine.spec import AgentSpec
@@ -82,7 +82,7 @@ def run(
     """Run a document with a script; returns result and journal."""
     from workbench.engine.runtime import run_plan
 
-    plan = planned(document, shelf, **kwargs)
+    plan = document if isinstance(document, RunPlan) else planned(document, shelf, **kwargs)
     journal = journal or MemoryJournal()
 
     async def main():
