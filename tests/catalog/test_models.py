@@ -12,6 +12,7 @@ from tests.fake_models import Raw, fake_models  # noqa: F401
 from tests.supervised import workbench
 from workbench.topologies.services import topology_save
 
+pytestmark = pytest.mark.django_db
 HTMX = {"headers": {"HX-Request": "true"}}
 
 
@@ -57,6 +58,7 @@ def test_models_stand_with_what_they_can_do_and_what_is_unknown_says_so(client, 
     page = asked(client)
 
     row = page[page.index("ollama/qwen3:4b") :]
+    assert "Q4_K_M" in row[:1200]
     assert "chat, tools, thinking" in row[:600]
     assert "40,960" in row[:600]
     assert "unknown" in row[:1200]  # the price: nobody marked it as free
@@ -122,6 +124,22 @@ def test_a_provider_that_is_away_says_how_to_mend_it(client, monkeypatch):
 
     assert "does not answer at http://127.0.0.1:1" in page
     assert "Start Ollama, or set OLLAMA_URL." in page
+
+
+def test_when_a_provider_was_away_stays_on_the_page(client, ollama):
+    asked(client)
+    ollama.instead["/api/version"] = Raw(status=500, body={"error": "disk broken"})
+
+    away = asked(client)
+    asked(client)  # still away: the same outage
+    del ollama.instead["/api/version"]
+    back = asked(client)
+
+    assert "1 outage in the last 30 days" in away
+    assert "it last answered" in away
+    assert "1 outage in the last 30 days" in back
+    assert "disk broken" in back
+    assert "it last answered" not in back
 
 
 def test_models_that_are_asked_for_and_missing_stand_first_with_the_line_that_gets_them(client, ollama, repository):

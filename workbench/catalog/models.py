@@ -1,4 +1,5 @@
-"""Agents: each a chain of immutable versions. The newest version is what `agent: name` means, `name@3` pins one."""
+"""Agents: each a chain of immutable versions. The newest version is what `agent: name` means, `name@3` pins one. And how
+providers have answered over time."""
 
 from __future__ import annotations
 
@@ -42,3 +43,20 @@ class AgentVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.agent.name}@{self.number}"
+
+
+class ProviderState(models.Model):
+    """How a provider answered from one time that it was asked until another; a new row whenever that changes."""
+
+    provider = models.CharField(max_length=60)
+    answers = models.BooleanField()
+    message = models.TextField(blank=True)
+    began_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [models.Index(fields=["provider", "began_at"])]
+
+    def __str__(self) -> str:
+        return f"{self.provider} {'answers' if self.answers else 'away'} since {self.began_at:%F %T}"

@@ -52,7 +52,11 @@ def providers_probed(
     missing = [name for name in wanted if name not in found]
     if missing:
         with ThreadPoolExecutor(1) as thread:  # whatever loop the caller's thread may have
-            found |= thread.submit(asyncio.run, providers_probe(missing, patience=patience)).result()
+            asked = thread.submit(asyncio.run, providers_probe(missing, patience=patience)).result()
+        from workbench.catalog.outages import answers_keep  # its tables: the doctor begins without them
+
+        answers_keep({name: probed.result for name, probed in asked.items()})
+        found |= asked
     return {name: found[name] for name in wanted}
 
 

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from django.db.models import Max, Min, QuerySet
 
+from workbench.catalog.outages import answers_keep_apart
 from workbench.catalog.probing import providers_known, providers_probe
 from workbench.engine.planning import RunPlan
 from workbench.experiments.journal import event_read
@@ -33,7 +34,9 @@ async def model_versions(plan: RunPlan) -> dict[str, str]:
     async with _asking.setdefault(asyncio.get_running_loop(), asyncio.Lock()):  # many runs begin together
         known = providers_known(names, max_age=REMEMBERED_S)
         if missing := sorted(names - known.keys()):
-            known |= await providers_probe(missing, patience=PATIENCE_S)
+            asked = await providers_probe(missing, patience=PATIENCE_S)
+            await asyncio.to_thread(answers_keep_apart, {name: probed.result for name, probed in asked.items()})
+            known |= asked
     found = {name: probed.result.version for name, probed in known.items() if probed.result.version}
     for model in models:
         provider, _, name = model.partition("/")
