@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 from tests.engine.support import FAST, SHELF, planned
 from workbench.engine.context import RunInput
@@ -54,7 +55,7 @@ class Stage:
                 asyncio.get_running_loop().call_later(stop_after, stop.set)
             return await run_plan(
                 self.plan, RunInput(self.given), providers=Providers({}, only=self.script), journal=journal,
-                workspace=self.workspace, stop=stop, run_id="r1", attempt=self.attempts, retry=FAST, desk=desk,
+                workspace=self.workspace or Path("nowhere"), stop=stop, run_id="r1", attempt=self.attempts, retry=FAST, desk=desk,
             )  # fmt: skip
 
         desk = None

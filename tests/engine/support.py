@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from pathlib import Path
 
 from workbench.engine.context import RetryPolicy, RunInput
@@ -76,10 +77,11 @@ def run(
     stop_after=None,
     providers=None,
     workspace=None,
+    quota=None,
     shelf=SHELF,
     **kwargs,
 ):
-    """Run a document with a script; returns result and journal."""
+    """Run a document with a script; returns result and journal. Without a workspace, files go with the run."""
     from workbench.engine.runtime import run_plan
 
     plan = document if isinstance(document, RunPlan) else planned(document, shelf, **kwargs)
@@ -96,12 +98,14 @@ def run(
                 given if isinstance(given, RunInput) else RunInput(given),
                 providers=asked,
                 journal=journal,
-                workspace=workspace or Path("."),
+                workspace=workspace or Path(nowhere, "files"),
                 stop=stop,
                 run_id="r1",
                 retry=FAST,
+                quota=quota,
             )
         finally:
             await asked.close()
 
-    return asyncio.run(main()), journal
+    with tempfile.TemporaryDirectory() as nowhere:
+        return asyncio.run(main()), journal

@@ -272,5 +272,5 @@ def test_retry_starts_from_a_clean_workspace(tmp_path):
 
     assert (result.status, result.output) == ("succeeded", "done")
     assert (workspace / "kept.txt").read_text() == "as it was"
-    assert [path.name for path in tmp_path.iterdir()] == ["work"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["work", "work.git"]
     assert any(event.kind == "noted" and event.code == "retry" for event in journal.events)

@@ -13,6 +13,7 @@ from workbench.engine.compiler import compile_plan
 from workbench.engine.errors import ProviderError
 from workbench.engine.events import EVENT, MemoryJournal
 from workbench.engine.providers import ModelReply, ProbeResult, Provider, Providers, Usage
+from workbench.engine.workspaces import workspace_fork
 
 LITERAL = {"type": "literal", "content": "go"}
 PASS = {"type": "passthrough"}
@@ -260,8 +261,9 @@ def test_run_that_dies_at_any_event_goes_on_to_the_same_end_and_repeats_no_call(
 
     for cut in range(1, len(journal.events) + 1):
         workspace = tmp_path / f"cut{cut}"
+        workspace_fork(tmp_path / "whole", workspace)
         workspace.mkdir()
-        (workspace / "a.txt").write_text("A")
+        (workspace / "a.txt").write_text("half do")
         kept = [EVENT.validate_json(event.model_dump_json()) for event in journal.events[:cut]]
         again, rest = run(MIXED, MIXED_SCRIPT, journal=MemoryJournal(kept), workspace=workspace)
 

@@ -142,7 +142,6 @@ ERRORS = [
         "/nodes/n/on_timeout/default",
         line({"type": "human", "choices": ["yes", "no"], "timeout_s": 9, "on_timeout": {"default": "maybe"}}),
     ),
-    ("not_yet_supported", "/workspace", line(LITERAL, workspace={"merge": "vote"})),
 ]
 
 BOTH = [("s", "a", YES), ("s", "b", NO), ("a", "t"), ("b", "t")]

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from workbench.engine.errors import LimitReached, NodeFailed, ProviderError, ToolError
 from workbench.engine.events import Answered, Asked, MessageData, ModelCalled, Noted, ToolCalled
+from workbench.engine.filestore import Quota
 from workbench.engine.limits import Budget
 from workbench.engine.people import Desk, Question, Standing, attach, question_key, said
 from workbench.engine.plugins import nearest
@@ -33,6 +35,7 @@ from workbench.engine.templating import Inbox, InboxMessage, render
 from workbench.engine.throttle import Turn
 from workbench.engine.tools import TOOLS
 from workbench.engine.under_way import Call, Heard, UnderWay
+from workbench.engine.workspaces import PlainFiles, VisitFiles
 
 Json = Any
 MAX_RESULT = 100_000
@@ -143,6 +146,7 @@ class Context:
         self.state: dict[str, Any] = {} if state is None else state
         self.standing = standing or Standing(lambda: None)
         self._services, self._nodes = services, nodes
+        self.visit_files: VisitFiles | PlainFiles = PlainFiles(services.workspace)
         self._calls = self._tools = self._questions = 0
 
     def earlier(self, node: str) -> Sequence[tuple[MessageData, ...]]:
@@ -384,6 +388,7 @@ class Context:
         earlier = self._earlier("tool_called", self._tools, Using(tool, arguments))
         services.budget.record_tool()
         if earlier is not None:
+            self.visit_files.recall(earlier.files)
             return cast(ToolCalled, earlier)
         started, waited = time.time(), self.standing.waited
         outcome: dict[str, Any]
@@ -405,15 +410,21 @@ class Context:
             tool=tool,
             arguments=dict(arguments),
             seconds=max(0.0, now - started - (self.standing.waited - waited)),
+            files=self.visit_files.taken(),
             **outcome,
         )
         await services.append(called)
         return called
 
+    def folder(self, *, writes: bool) -> AbstractAsyncContextManager[Path]:
+        """The run's files, for one call: `async with context.folder(writes=True) as folder`. What the call left there is
+        kept as it ends."""
+        return self.visit_files.use(writes=writes)
+
     @property
-    def workspace(self) -> Path:
-        """The folder of the run."""
-        return self._services.workspace
+    def quota(self) -> Quota:
+        """What the run's files may take."""
+        return self.visit_files.quota
 
     async def _run_tool(self, name: str, arguments: Mapping[str, Json], allowed: Sequence[str]) -> str:
         if name not in allowed:
@@ -427,7 +438,8 @@ class Context:
         question = tool().question(given)
         if question is not None:
             return (await self.ask_person(question)).text
-        result = await asyncio.to_thread(tool().run, given, self._services.workspace)
+        async with self.folder(writes=tool.writes) as folder:
+            result = await asyncio.to_thread(tool().run, given, folder)
         if len(result) > MAX_RESULT:
             return result[:MAX_RESULT] + f"\n[cut: {len(result) - MAX_RESULT:,} more characters]"
         return result
@@ -442,8 +454,12 @@ class Context:
         if answered.status == "timed_out" and question.default is None:
             seconds = f" within {question.timeout_s:g} seconds" if question.timeout_s else ""
             raise NodeFailed(f"Nobody answered the question of node {self.node!r}{seconds}.", code="no_answer")
-        files = await attach(answered.files, self.workspace, self._services.desk.fetch)
+        files = await self._attached(answered) if answered.files else ()
         return Reply(said(answered, files), answered.choice, answered.text, files)
+
+    async def _attached(self, answered: Answered) -> tuple[str, ...]:
+        async with self.folder(writes=True) as folder:
+            return await attach(answered.files, folder, self._services.desk.fetch)
 
     async def _answered(self, question: Question) -> Answered:
         """Ask, wait, and write down what came of it."""

@@ -65,10 +65,12 @@ class RunStarted(EventBase):
 
 
 class VisitStarted(AtVisit):
-    """A visit that waits for something begins, with the inbox it reads. Wiring visits only end."""
+    """A visit that waits for something begins, with the inbox it reads. Wiring visits only end. `files` are the commits
+    of the run's files that it begins with; none: those of the run's start."""
 
     kind: Literal["visit_started"] = "visit_started"
     inbox: tuple[MessageData, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 class ModelCalled(AtVisit):
@@ -115,7 +117,8 @@ class ModelCalled(AtVisit):
 
 class ToolCalled(AtVisit):
     """A tool call ended. `call` counts tools within the visit. `status` is `ok` or `failed`; `result` what the agent saw,
-    or what a node without a model gave or failed with (`code`)."""
+    or what a node without a model gave or failed with (`code`). `files` is the tree of the run's files that it left, empty
+    where it changed none."""
 
     kind: Literal["tool_called"] = "tool_called"
     call: int
@@ -125,6 +128,7 @@ class ToolCalled(AtVisit):
     result: str = ""
     code: str = ""
     seconds: float = 0.0
+    files: str = ""
 
 
 class AttachedFile(BaseModel):
@@ -170,7 +174,8 @@ class Answered(AtVisit):
 
 
 class VisitEnded(AtVisit):
-    """A visit ended: its messages, the edges that fired (indices in the plan), how long it took (working seconds)."""
+    """A visit ended: its messages, the edges that fired (indices in the plan), how long it took (working seconds).
+    `commit` is the version of the run's files that it left, empty where it changed none."""
 
     kind: Literal["visit_ended"] = "visit_ended"
     status: Literal["succeeded", "failed"]
@@ -181,6 +186,7 @@ class VisitEnded(AtVisit):
     targets: tuple[str, ...] | None = None
     mapped: bool = False
     seconds: float = 0.0
+    commit: str = ""
 
 
 class Joined(AtVisit):
@@ -188,6 +194,19 @@ class Joined(AtVisit):
 
     kind: Literal["joined"] = "joined"
     edge: int
+
+
+class MergeConflicted(AtVisit):
+    """Files that were changed side by side contradict each other (`paths`): `sides` are the trees of the two, `names` say
+    whose they are, `base` is the tree that both come from. Without a node: at the end of the run."""
+
+    kind: Literal["merge_conflicted"] = "merge_conflicted"
+    node: str = ""
+    visit: int = 0
+    base: str
+    sides: tuple[str, str]
+    names: tuple[str, str]
+    paths: tuple[str, ...]
 
 
 class Noted(EventBase):
@@ -213,7 +232,8 @@ class LimitHit(EventBase):
 
 
 class RunEnded(EventBase):
-    """The attempt ended with the run's final status. `outputs`: end node → text, in declared order."""
+    """The attempt ended with the run's final status. `outputs`: end node → text, in declared order. `commit` is the last
+    version of the run's files and `diff` what it differs in from their start; both empty where none was changed."""
 
     kind: Literal["run_ended"] = "run_ended"
     status: Literal["succeeded", "failed", "limit_reached", "incomplete", "stopped"]
@@ -222,6 +242,8 @@ class RunEnded(EventBase):
     output: str | None = None
     outputs: dict[str, str] = {}
     partial: bool = False
+    commit: str = ""
+    diff: str = ""
 
 
 Event = Annotated[
@@ -233,6 +255,7 @@ Event = Annotated[
     | Answered
     | VisitEnded
     | Joined
+    | MergeConflicted
     | Noted
     | LimitHit
     | RunEnded,

@@ -106,8 +106,21 @@ class RunPlan(BaseModel):
         for edge in self._edge_specs:
             edges.append(_edge(edge, index[edge.source], index[edge.target]))
         joins = {index[name]: node.join for name, node in self.nodes.items()}
-        watched = frozenset(index[name] for name in self._named_in_prompts() if name in index)
+        watched = self.writers.union(index[name] for name in self._named_in_prompts() if name in index)
         return Graph(len(index), edges, [index[name] for name in self.start], watched, joins)
+
+    @cached_property
+    def writers(self) -> frozenset[int]:
+        """The nodes that may change files, by their place in `nodes`."""
+        kinds = [(NODES.get(node.type), node.config) for node in self.nodes.values()]
+        return frozenset(
+            index for index, (kind, config) in enumerate(kinds) if kind.writes_files(kind.Config.model_validate(config))
+        )
+
+    @property
+    def merge(self) -> str:
+        """How files are joined that were changed side by side."""
+        return str((self.topology.get("workspace") or {}).get("merge") or "three_way")
 
     def _named_in_prompts(self) -> set[str]:
         named: set[str] = set()

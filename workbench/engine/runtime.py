@@ -19,6 +19,7 @@ from workbench.engine.events import (
     Joined,
     Journal,
     LimitHit,
+    MergeConflicted,
     MessageData,
     Noted,
     RunEnded,
@@ -26,15 +27,18 @@ from workbench.engine.events import (
     VisitEnded,
     VisitStarted,
 )
+from workbench.engine.filestore import Quota
+from workbench.engine.filestore.lineage import MergeConflict
 from workbench.engine.limits import Budget, UsageTotals
 from workbench.engine.nodes import Emitted, Node
 from workbench.engine.people import Desk, Standing
 from workbench.engine.planning import RunPlan
 from workbench.engine.providers import Providers
+from workbench.engine.runfiles import Final, RunFiles, run_files
 from workbench.engine.scheduling import EdgeFailed, Outcome, Scheduler, Visit
 from workbench.engine.under_way import UnderWay
 from workbench.engine.units import Units
-from workbench.engine.workspaces import Snapshot
+from workbench.engine.workspaces import VisitFiles
 
 if TYPE_CHECKING:
     from workbench.engine.compiler import CompiledPlan, Show
@@ -49,7 +53,8 @@ GRACE = 2.0
 class RunResult(NamedTuple):
     """How a run ended. `output` is the prediction: the last output of the first end node that has one. `order` is the
     order in which visits started; `node_outputs` every message of every visit, in order. `waiting` is no end: nothing is
-    left but the questions `asking` (their keys), and the run goes on when one of them has an answer."""
+    left but the questions `asking` (their keys), and the run goes on when one of them has an answer. `commit` is the last
+    version of the files, `diff` what it differs in from their start."""
 
     status: str
     reason: str
@@ -62,6 +67,8 @@ class RunResult(NamedTuple):
     node_outputs: dict[str, list[str]]
     usage: UsageTotals
     asking: tuple[str, ...] = ()
+    commit: str = ""
+    diff: str = ""
 
 
 async def run_plan(
@@ -79,6 +86,7 @@ async def run_plan(
     versions: Mapping[str, str] | None = None,
     under_way: UnderWay | None = None,
     desk: Desk | None = None,
+    quota: Quota | None = None,
 ) -> RunResult:
     """Run it to its end, or on from where `journal.recorded` stops. Expected failures are a status, not an exception;
     cancelling it aborts what is in flight and writes no end, so that it can be continued."""
@@ -86,6 +94,7 @@ async def run_plan(
 
     shared = Shared(Log(journal), Budget(plan.limits), stop, compile_plan)
     run = Run(compile_plan(plan), shared)
+    run.files = run_files(workspace, given.files, quota or Quota(), run.compiled, shared.log.recorded, journal.recorded)
     services = RunServices(
         given=given,
         vars=plan.vars,
@@ -181,10 +190,12 @@ class Shared:
 
 
 class Came(NamedTuple):
-    """What came of a visit's work: messages, a failure, or what the journal already holds; `began` is monotonic."""
+    """What came of a visit's work: messages, a failure, or what the journal already holds; `began` is monotonic, `commit`
+    the version of the files that it left."""
 
     what: Emitted | VisitEnded | WorkbenchError
     began: float
+    commit: str = ""
 
 
 class _Judged(NamedTuple):
@@ -227,6 +238,7 @@ class Run:
         self._earlier = self.log.worked
         self._ending: _Ending | None = None
         self._limit: LimitReached | None = None
+        self.files: RunFiles | None = None
 
     def seconds_left(self) -> float | None:
         """Working time that is left, over all attempts; None where there is no limit."""
@@ -267,11 +279,15 @@ class Run:
         """Run a nested topology: its own schedule, the run's limits, journal and stop. Raises `LimitReached`."""
         inner = type(self)(self.shared.compiled(RunPlan.model_validate(plan)), self.shared, path)
         inner.around, around.inner = around, inner
+        if self.files is not None:
+            inner.files = self.files.nested(path[-1], inner.compiled.ids, inner.plan.writers, inner.plan.merge)
         given = self.services.given._replace(problem=problem)
         services = replace(
             self.services, given=given, vars={**inner.plan.vars, **variables}, nested=inner.nest, emitted=inner.emitted
         )
         await inner._drive(services)
+        if self.files is not None and inner.files is not None:
+            self.files.absorb(inner.files)
         if inner._limit is not None:
             raise inner._limit
         outputs = inner._outputs()
@@ -316,6 +332,7 @@ class Run:
             node = self.compiled.nodes[visit.node]
             if node.waits:
                 shown += 1
+                self._begin_files(visit)
                 standing = Standing(self._wake.set, self.around)
                 work = asyncio.ensure_future(self._work(node, visit, self._seen_by(visit), standing))
                 self._works[work], self._standing[work] = visit, standing
@@ -417,10 +434,18 @@ class Run:
         if earlier is not None:
             self._account(earlier)
             node.recall(visit.state, earlier, self.log.calls_of(earlier))
-            return Came(earlier, began)
+            return Came(earlier, began, earlier.commit)
         self.log.write(
-            VisitStarted(at=time.time(), path=self.path, node=node.node, visit=visit.number, inbox=visit.inbox)
+            VisitStarted(
+                at=time.time(),
+                path=self.path,
+                node=node.node,
+                visit=visit.number,
+                inbox=visit.inbox,
+                files=() if self.files is None else self.files.began(visit.node, visit.number),
+            )
         )
+        units: dict[int, VisitFiles] = {}
 
         async def once(unit: int | None, inbox: tuple[MessageData, ...]) -> Emitted:
             context = self.context(
@@ -434,15 +459,58 @@ class Run:
                 state=visit.state,
                 standing=standing.of(unit),
             )
+            if self.files is not None:
+                context.visit_files = units[unit or 0] = self.files.visit(visit.node, visit.number)
             return await self._with_retries(node, inbox, context)
 
         try:
             if visit.units is None:
                 emitted = await once(None, visit.inbox)
-                return Came(emitted, began + standing.waited)
-            return Came(await Units(node.node, visit, once, standing).worked(), began)
+                came = Came(emitted, began + standing.waited)
+            else:
+                came = Came(await Units(node.node, visit, once, standing).worked(), began)
         except WorkbenchError as error:
-            return Came(error, began + standing.waited)
+            came = Came(error, began + standing.waited)
+        return await self._with_files(node, visit, came, [units[number] for number in sorted(units)])
+
+    def _begin_files(self, visit: Visit) -> None:
+        """Which version of the files a visit begins with is settled as it begins, whatever else ends meanwhile."""
+        if self.files is not None and self.files.writers:
+            self.files.begin(visit.node, visit.number, lambda other: self.scheduler.visible(visit, other))
+
+    async def _with_files(self, node: Node, visit: Visit, came: Came, units: Sequence[VisitFiles]) -> Came:
+        """What came of a visit, with the version of the files that it left. One that met a limit was cut short."""
+        if self.files is None or isinstance(came.what, LimitReached):
+            return came
+        try:
+            commit = await self.files.end(visit.node, visit.number, units)
+        except WorkbenchError as error:
+            came, commit = Came(error, came.began), ""
+        for name in dict.fromkeys(name for unit in units for name in unit.dropped):
+            self._note(
+                f"The files of {name} were put aside for others (workspace.merge).", "merge_dropped", node, visit
+            )
+        if isinstance(came.what, MergeConflict):
+            self._tell_conflict(came.what, node.node, visit.number)
+        return came._replace(commit=commit)
+
+    def _note(self, text: str, code: str, node: Node, visit: Visit) -> None:
+        self.log.write(Noted(at=time.time(), text=text, code=code, path=self.path, node=node.node, visit=visit.number))
+
+    def _tell_conflict(self, error: MergeConflict, node: str = "", visit: int = 0) -> None:
+        """Write down which files contradict each other, and where both versions are."""
+        self.log.write(
+            MergeConflicted(
+                at=time.time(),
+                path=self.path,
+                node=node,
+                visit=visit,
+                base=error.base,
+                sides=error.sides,
+                names=error.names,
+                paths=error.paths,
+            )
+        )
 
     def _earlier_end(self, node: Node, visit: Visit) -> VisitEnded | None:
         """The end of the visit, if it is to be taken from the journal. What nests is gone through again, unless nothing
@@ -455,21 +523,17 @@ class Run:
         retries = self.plan.nodes[node.node].retries
         if not retries:
             return await node.run(inbox, context)
-        before = await asyncio.to_thread(Snapshot, self.services.workspace)
-        try:
-            for attempt in range(retries + 1):
-                try:
-                    return await node.run(inbox, context)
-                except LimitReached:
+        for attempt in range(retries + 1):
+            try:
+                return await node.run(inbox, context)
+            except LimitReached:
+                raise
+            except WorkbenchError as error:
+                if attempt == retries:
                     raise
-                except WorkbenchError as error:
-                    if attempt == retries:
-                        raise
-                    await context.note(f"Retry {attempt + 1} of {retries}: {error}", "retry")
-                    await asyncio.to_thread(before.restore)
-            raise AssertionError("The last attempt returns or raises.")
-        finally:
-            await asyncio.to_thread(before.discard)
+                await context.note(f"Retry {attempt + 1} of {retries}: {error}", "retry")
+                context.visit_files.restart()
+        raise AssertionError("The last attempt returns or raises.")
 
     def _account(self, ended: VisitEnded) -> None:
         """What a recorded visit spent belongs to the run, whatever attempt it was made in."""
@@ -491,6 +555,8 @@ class Run:
         self.emitted[node.node].append(end.messages)
         self.shared.told.setdefault(self._names[visit.node], []).extend(message.text for message in end.messages)
         self._statuses[visit.node, visit.number] = end.status
+        if self.files is not None:
+            self.files.ended(visit.node, visit.number, came.commit)
         if end.status == "failed" and self.plan.nodes[node.node].on_error == "fail" and self._ending is None:
             self._ending = _Ending("failed", end.reason, end.code)
         targets = None if end.targets is None else tuple(self.compiled.ids.index(name) for name in end.targets)
@@ -513,6 +579,7 @@ class Run:
                 targets=end.targets,
                 mapped=end.mapped,
                 seconds=time.monotonic() - came.began,
+                commit=came.commit,
             )
         )
 
@@ -572,8 +639,9 @@ class Run:
             name = self.compiled.ids[node]
             text = f"Node {name!r} never ran; the messages that waited for it were dropped."
             self.log.write(Noted(at=time.time(), text=text, code="dropped_messages", node=name))
+        ending, files = await self._final_files(ending)
         output = next(iter(outputs.values()), None)
-        partial = ending.status != "succeeded" and output is not None
+        partial = ending.status != "succeeded" and (output is not None or bool(files.diff))
         await self.log.end(
             RunEnded(
                 at=time.time(),
@@ -583,9 +651,31 @@ class Run:
                 output=output,
                 outputs=outputs,
                 partial=partial,
+                commit=files.commit,
+                diff=files.diff,
             )
         )
-        return self._result(ending, outputs, partial)
+        return self._result(ending, outputs, partial)._replace(commit=files.commit, diff=files.diff)
+
+    async def _final_files(self, ending: _Ending) -> tuple[_Ending, Final]:
+        """The run's files at its end. Branches that never met are joined here: where they contradict each other, the run
+        has failed."""
+        if self.files is None:
+            return ending, Final()
+        try:
+            final = await self.files.finish(complete=ending.status == "succeeded")
+        except (WorkbenchError, OSError) as error:
+            text = f"The files of the run could not be put together: {error}"
+            return (_Ending("failed", text, "workspace") if ending.status == "succeeded" else ending), Final()
+        if final.dropped:
+            names = ", ".join(final.dropped)
+            text = f"The files of {names} were put aside for others (workspace.merge)."
+            self.log.write(Noted(at=time.time(), text=text, code="merge_dropped"))
+        if final.conflict is not None:
+            self._tell_conflict(final.conflict)
+            if ending.status == "succeeded":
+                ending = _Ending("failed", str(final.conflict), final.conflict.code)
+        return ending, final
 
     def _result(self, ending: _Ending, outputs: dict[str, str], partial: bool) -> RunResult:
         return RunResult(

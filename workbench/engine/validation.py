@@ -222,7 +222,8 @@ def topology_problems(spec: TopologySpec, catalogue: Catalogue, *, around: tuple
         paths = {name: pointer("nodes", name) for name in parsed}
         problems += prompt_problems(shape, prompts, paths, set(spec.vars))
         problems += _money(spec, parsed)
-        problems += _workspaces(shape, parsed)
+        if spec.workspace is None:
+            problems += _workspaces(shape, parsed)
     return problems
 
 
@@ -365,15 +366,23 @@ def _money(spec: TopologySpec, parsed: dict[str, ParsedNode]) -> Iterator[Proble
 
 
 def _workspaces(shape: Shape, parsed: dict[str, ParsedNode]) -> Iterator[Problem]:
-    """Agents that may write at the same time write the same files."""
-    writers = [name for name, node in parsed.items() if "write_file" in (getattr(_resolved(node), "tools", None) or ())]
+    """Nodes that may change files at the same time: each does so in a folder of its own, and they are joined later."""
+    writers = [name for name, node in parsed.items() if node.kind is not NODES.get("human") and _writes(node)]
     for position, first in enumerate(writers):
         for second in writers[position + 1 :]:
             if not shape.ordered(first, second):
                 message = f"Nodes {first!r} and {second!r} may write the same workspace at the same time."
-                hint = "Draw an edge between them, or let only one of them write."
+                hint = (
+                    "Each then works in a folder of its own. Draw an edge between them, let only one of them write, or "
+                    'say how their files are joined: "workspace": {"merge": "three_way"}, "first" or "vote".'
+                )
                 for name in (first, second):
-                    yield Problem("warning", "parallel_writers", pointer("nodes", name, "tools"), message, hint)
+                    field = ("tools",) if getattr(parsed[name].config, "tools", None) else ()
+                    yield Problem("warning", "parallel_writers", pointer("nodes", name, *field), message, hint)
+
+
+def _writes(node: ParsedNode) -> bool:
+    return node.kind.writes_files(_resolved(node))
 
 
 class _NoCatalogue:

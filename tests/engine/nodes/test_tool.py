@@ -63,10 +63,11 @@ def test_recorded_call_is_not_made_again(tmp_path):
     (tmp_path / "a.txt").unlink()
     recorded = [event for event in journal.events if event.kind not in ("visit_ended", "run_ended")]
 
-    second, _ = run(document, workspace=tmp_path, journal=MemoryJournal(recorded))
+    second, rest = run(document, workspace=tmp_path, journal=MemoryJournal(recorded))
 
     assert second.output == first.output
-    assert not (tmp_path / "a.txt").exists()
+    assert not [event for event in rest.events if event.kind == "tool_called"]
+    assert (tmp_path / "a.txt").read_text() == "x"  # as the call had left it
 
 
 def found(**fields):

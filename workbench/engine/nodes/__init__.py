@@ -123,6 +123,11 @@ class Node(ABC):
         return config
 
     @classmethod
+    def writes_files(cls, config: Any) -> bool:
+        """Whether a visit may change files of the workspace; `config` is resolved."""
+        return False
+
+    @classmethod
     def prompts(cls, config: Any) -> Mapping[str, str]:
         """The templates in it, field → text, for the check of the names they use."""
         return {}

@@ -253,6 +253,10 @@ class Agent(Node):
         return role_resolved(config, around).model_copy(update=update)
 
     @classmethod
+    def writes_files(cls, config: Any) -> bool:
+        return any(TOOLS.get(name).writes for name in config.tools or ())
+
+    @classmethod
     def reads(cls, config: Any) -> Sequence[str]:
         return memory_reads(config.memory)
 

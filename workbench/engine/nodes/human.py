@@ -55,6 +55,10 @@ class Human(Node):
         data = answer_data(reply.choice, reply.words, reply.files)
         return Emitted((self.message(reply.text, data, structured=True),))
 
+    @classmethod
+    def writes_files(cls, config: object) -> bool:
+        return True  # those that come with an answer
+
     def samples(self) -> Sequence[MessageData]:
         return [self.message(choice, answer_data(choice, ""), structured=True) for choice in self.config.choices]
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import Field
 
@@ -59,18 +60,24 @@ class Python(Node):
 
     async def _output(self, chosen: Chosen, code: bytes, given: bytes, context: Context) -> str:
         sandbox = chosen.sandbox
-        finished = await sandbox.run(
-            [sandbox.python(), "-c", START],
-            context.workspace,
-            stdin=b"%d\n%b%b" % (len(code), code, given),
-            timeout_s=self.config.timeout_s,
-            limits=LIMITS,
-        )
-        self._check(finished)
+        quota = context.quota
+        async with context.folder(writes=True) as folder:
+            finished = await sandbox.run(
+                [sandbox.python(), "-c", START],
+                folder,
+                stdin=b"%d\n%b%b" % (len(code), code, given),
+                timeout_s=self.config.timeout_s,
+                limits=LIMITS._replace(workspace_bytes=quota.bytes, workspace_files=quota.files),
+            )
+            self._check(finished)
         if finished.truncated:
             text = f"The code of node {self.node!r} printed too much: the first {LIMITS.output_bytes:,} bytes are kept."
             await context.note(text, "output_cut")
         return _text(finished.stdout)
+
+    @classmethod
+    def writes_files(cls, config: Any) -> bool:
+        return True
 
     def _check(self, finished: Finished) -> None:
         if finished.timed_out:

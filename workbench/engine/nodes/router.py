@@ -30,7 +30,9 @@ class RouterRule(Spec):
 class RouterConfig(RoleConfig):
     mode: Literal["model", "rules"] = "model"
     rules: tuple[RouterRule, ...] = Field((), description="With mode rules: the first that holds decides.")
-    on_unclear: NodeName = Field("fail", description="Where no choice can be read: fail, end, a target, or human: a person chooses.")
+    on_unclear: NodeName = Field(
+        "fail", description="Where no choice can be read: fail, end, a target, or human: a person chooses."
+    )
 
 
 class Router(Node):

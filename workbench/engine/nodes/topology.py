@@ -8,7 +8,7 @@ from pydantic import Field
 from workbench.engine.context import Context
 from workbench.engine.errors import NodeFailed
 from workbench.engine.events import MessageData
-from workbench.engine.nodes import Emitted, Node, NodeConfig
+from workbench.engine.nodes import NODES, Emitted, Node, NodeConfig
 from workbench.engine.spec import Json, Prompt
 
 PROBLEM = "problem"
@@ -38,6 +38,12 @@ class Topology(Node):
             reason = result.reason or "it gave no output."
             raise NodeFailed(f"The topology in node {self.node!r} ended as {result.status}: {reason}", code=result.code)
         return Emitted(tuple(message.by(self.node) for message in result.messages))
+
+    @classmethod
+    def writes_files(cls, config: Any) -> bool:
+        nodes = (config.plan or {}).get("nodes", {}).values()
+        kinds = [(NODES.get(node["type"]), node["config"]) for node in nodes]
+        return any(kind.writes_files(kind.Config.model_validate(inner)) for kind, inner in kinds)
 
     @classmethod
     def prompts(cls, config: Any) -> Mapping[str, str]:

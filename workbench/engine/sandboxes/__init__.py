@@ -16,13 +16,16 @@ PREFERENCE = ("bubblewrap", "folder")
 
 class Limits(NamedTuple):
     """What one execution may use. Memory and processes are of all its processes together, `file_bytes` is of one file,
-    `temporary_bytes` of what stands in its own /tmp, `output_bytes` of each of its two outputs."""
+    `temporary_bytes` of what stands in its own /tmp, `output_bytes` of each of its two outputs, `workspace_bytes` and
+    `workspace_files` of what stands in the workspace (0: not counted)."""
 
     memory_bytes: int = 1_000_000_000
     processes: int = 128
     file_bytes: int = 100_000_000
     temporary_bytes: int = 64_000_000
     output_bytes: int = 1_000_000
+    workspace_bytes: int = 0
+    workspace_files: int = 0
 
 
 class Finished(NamedTuple):

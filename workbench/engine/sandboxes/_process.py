@@ -19,10 +19,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from workbench.engine.errors import SandboxError
+from workbench.engine.filestore import Quota
+from workbench.engine.filestore.trees import too_much
 from workbench.engine.sandboxes import Finished, Limits
 from workbench.engine.sandboxes._usage import exceeded
 
 TICK_S = 0.1
+COUNT_TICKS = 10
+"""The files are counted once in so many ticks."""
 DRAIN_S = 0.5
 CHUNK = 65536
 PAUSE_S = 0.001
@@ -178,6 +182,7 @@ class _Execution:
         """Until it ends by itself, or must: whether its time was up, and the limit that it broke."""
         deadline = time.monotonic() + self._timeout_s
         look = time.monotonic() + TICK_S
+        ticks = 0
         while not self._stopped.is_set():
             now = time.monotonic()
             if now >= deadline:
@@ -186,13 +191,21 @@ class _Execution:
                 look = now + TICK_S
                 if _has_ended(process):
                     break
-                reason = exceeded(process.pid, self._limits)
+                ticks += 1
+                reason = exceeded(process.pid, self._limits) or (self._too_much() if ticks % COUNT_TICKS == 0 else "")
                 if reason:
                     return False, reason
             self._move(selector, max(0.0, min(look, deadline) - now))
             if not _reading(selector) and self._ends_soon(process, min(look, deadline)):
                 break
         return False, ""
+
+    def _too_much(self) -> str:
+        """Whether it fills the disk: why that is too much, in words."""
+        limits = self._limits
+        if not limits.workspace_bytes:
+            return ""
+        return too_much(self._folder, Quota(limits.workspace_bytes, limits.workspace_files))
 
     def _ends_soon(self, process: subprocess.Popen[bytes], until: float) -> bool:
         """After both outputs are closed the process is nearly always at its end."""

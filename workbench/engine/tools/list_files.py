@@ -24,6 +24,7 @@ class ListFiles(Tool):
     """List the files of a folder of the workspace and of the folders in it, in order of their names."""
 
     Arguments = ListFilesArguments
+    writes = False
 
     def run(self, arguments: ListFilesArguments, workspace: Path) -> str:
         real = inside(workspace, arguments.path)

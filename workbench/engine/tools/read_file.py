@@ -25,6 +25,7 @@ class ReadFile(Tool):
     """Read a text file of the workspace. Each line comes with its number; long files come in parts."""
 
     Arguments = ReadFileArguments
+    writes = False
 
     def run(self, arguments: ReadFileArguments, workspace: Path) -> str:
         real = inside(workspace, arguments.path)
