@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from workbench.experiments import run_views, views
+from workbench.experiments import questions_urls, run_views, views
 from workbench.experiments.live.views import run_stream
 
 urlpatterns: list[URLPattern] = [
@@ -23,5 +23,6 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/stream/", run_stream, name="run_stream"),
     path("runs/<int:pk>/stop/", run_views.run_stop, name="run_stop"),
     path("models/uses/", views.model_uses, name="model_uses"),
+    *questions_urls.urlpatterns,
     path("topologies/<str:name>/runs/", run_views.topology_runs, name="topology_runs"),
 ]

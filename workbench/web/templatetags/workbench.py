@@ -23,15 +23,21 @@ SECTIONS = (
     ("agent_list", "Agents", ("/agents/",)),
     ("model_list", "Models", ("/models/",)),
     ("dataset_list", "Datasets", ("/datasets/",)),
+    ("question_list", "Questions", ("/questions/",)),
 )
 
 
+COUNTS = {"Questions": "question_count"}
+"""Sections with a number beside them, and the page that tells it."""
+
+
 class Section(NamedTuple):
-    """An entry of the navigation; `current` is what `aria-current` says, or nothing."""
+    """An entry of the navigation; `current` is what `aria-current` says, or nothing; `count` is where its number is."""
 
     url: str
     label: str
     current: str
+    count: str = ""
 
 
 @register.simple_tag(takes_context=True)
@@ -39,7 +45,10 @@ def sections(context: Context) -> list[Section]:
     """The navigation, with the section that the page belongs to marked."""
     request = context.get("request")
     path = request.path if request else ""
-    return [Section(url, label, _current(path, url, prefixes)) for url, label, prefixes in _addresses()]
+    return [
+        Section(url, label, _current(path, url, prefixes), url_or_empty(COUNTS.get(label, "")))
+        for url, label, prefixes in _addresses()
+    ]
 
 
 def _addresses() -> list[tuple[str, str, tuple[str, ...]]]:
