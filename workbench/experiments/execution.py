@@ -26,10 +26,11 @@ from workbench.engine.under_way import UnderWay
 from workbench.experiments import lifecycle, tickets
 from workbench.experiments.digests import changes, model_versions, versions_met
 from workbench.experiments.journal import DatabaseJournal, Past, journal_past
-from workbench.experiments.models import Plan, Run
+from workbench.experiments.models import Run
 from workbench.experiments.questions import answers_of
 from workbench.experiments.questions_desk import desk_make
 from workbench.experiments.recorded import worth_keeping
+from workbench.experiments.stored import run_input, stored_plan
 from workbench.experiments.sweeping import experiment_close
 from workbench.experiments.text import storable
 from workbench.experiments.writer import Held, Writer
@@ -65,20 +66,6 @@ def run_prepare(run: Run) -> Prepared:
     events, past = journal_past(run)
     met, answers = versions_met(run), answers_of(run.pk)
     return Prepared(run, plan, run_input(run), workspace_make(run), worth_keeping(events, plan), past, met, answers)
-
-
-@lru_cache(maxsize=64)
-def stored_plan(plan_id: int) -> RunPlan:
-    """A plan; the runs of a configuration share it."""
-    return RunPlan.model_validate(Plan.objects.get(pk=plan_id).data)
-
-
-def run_input(run: Run) -> RunInput:
-    """What the run is asked. References stay behind: no agent may see them."""
-    if run.instance is None:
-        return RunInput(problem=run.input)
-    it = run.instance
-    return RunInput(problem=it.problem, id=it.key, metadata=it.metadata, files=it.files)
 
 
 def workspace_make(run: Run) -> Path:
