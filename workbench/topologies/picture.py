@@ -164,7 +164,7 @@ def _state_lines(box: Box, state: NodeState | None, kind: str) -> list[str]:
         status = fitted(state.status.replace("_", " ") + visits, 96, 11)
     if state is not None and state.tokens is not None:
         tokens = f"{state.tokens:,} tokens"
-    elif state is not None and kind == "agent" and state.visits:
+    elif state is not None and kind == "agent" and state.visits and state.status != "running":
         tokens = "tokens unknown"
     return [
         _text(box, 20, "tp-status", status, 11, right=True, kept=True),
