@@ -4,6 +4,16 @@
 
 ARG PYTHON=3.11
 
+FROM python:${PYTHON}-slim AS canvas
+WORKDIR /app
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1
+COPY requirements/ requirements/
+RUN python -m venv .venv \
+ && .venv/bin/pip install --quiet --no-deps --require-hashes -r requirements/node.txt
+COPY package.json package-lock.json .npmrc ./
+COPY frontend/ frontend/
+RUN frontend/build.sh
+
 FROM python:${PYTHON}-slim AS build
 ARG SET=postgres
 WORKDIR /app
@@ -15,6 +25,7 @@ RUN python -m venv /venv \
       requirements/bootstrap.txt requirements/build.txt "requirements/${SET}.txt"
 COPY pyproject.toml README.md manage.py ./
 COPY workbench/ workbench/
+COPY --from=canvas /app/workbench/topologies/static/ workbench/topologies/static/
 COPY evaluators/ evaluators/
 COPY agents_catalog/ agents_catalog/
 COPY topologies/ topologies/

@@ -1,12 +1,13 @@
 # make run    start the workbench on http://127.0.0.1:8000 (PORT=8001 for another port)
 # make setup  only install what it needs, into .venv
 # make test   everything that CI runs        make check  all of it but the tests
+# make canvas build the canvas of the topology editor again
 # make lock   resolve the dependencies anew (UPGRADE=1 takes the newest)
 #
 # Needs Python 3.11 or newer, and git. What is installed is pinned by hash in requirements/.
 
 .DELETE_ON_ERROR:
-.PHONY: run setup dev test check lock
+.PHONY: run setup dev canvas test check lock
 .DEFAULT_GOAL := run
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -29,12 +30,18 @@ HAND_ON := if [ -z "$$UV_DEFAULT_INDEX$$UV_INDEX_URL" ]; then \
 	  cert=$$($(CLEAN) .venv/bin/python -m pip config get global.cert 2>/dev/null || echo "$$PIP_CERT"); \
 	  if [ -n "$$cert" ]; then export SSL_CERT_FILE="$$cert"; fi; fi
 
+CANVAS := workbench/topologies/static/topologies/built/canvas.js
+
+# Without its canvas the editor still has list and text: a machine where npm fails is told so, and goes on.
 run: setup
+	@$(MAKE) --no-print-directory canvas || echo "The canvas of the topology editor could not be built (above is why). List and text do everything; try again with: make canvas" >&2
 	@if [ -f .env ]; then set -a; . ./.env; set +a; fi; exec .venv/bin/workbench up --host $(HOST) --port $(PORT)
 
 setup: .venv/$(SET).stamp
 
 dev: .venv/dev.stamp
+
+canvas: $(CANVAS)
 
 # What neither a database nor a queue can change is tested once.
 ONCE := engine evaluators test_bench.py test_compose.py test_first_light.py test_home.py test_layout.py
@@ -43,7 +50,7 @@ test: check
 	.venv/bin/pytest $(ARGS)
 	.venv/bin/python -m tests.servers .venv/bin/pytest $(ONCE:%=--ignore=tests/%) $(ARGS)
 
-check: dev
+check: dev canvas
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
@@ -64,6 +71,12 @@ check: dev
 	@$(CLEAN) PIP_USER=0 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	@touch $@
 
+$(CANVAS): package.json package-lock.json .npmrc requirements/node.txt $(shell find frontend -type f) | .venv/bin/uv
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' 2>/dev/null && npm --version >/dev/null 2>&1 || { $(HAND_ON); \
+	  $(CLEAN) .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r requirements/node.txt; }
+	@PYTHON=.venv/bin/python frontend/build.sh
+	@touch $@
+
 # Locks name no index: neither ours nor the reader's. An extra index in force would change versions in silence.
 COMPILE = env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS -u UV_CONSTRAINT -u UV_OVERRIDE \
 	.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -72,6 +85,7 @@ COMPILE = env -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS
 lock: .venv/bin/uv
 	$(COMPILE) requirements/bootstrap.in -o requirements/bootstrap.txt
 	$(COMPILE) requirements/build.in -o requirements/build.txt
+	$(COMPILE) requirements/node.in -o requirements/node.txt
 	$(COMPILE) pyproject.toml --extra embedded --extra postgres --extra dev -o requirements/dev.txt
 	$(COMPILE) pyproject.toml -c requirements/dev.txt -o requirements/base.txt
 	$(COMPILE) pyproject.toml --extra embedded -c requirements/dev.txt -o requirements/embedded.txt

@@ -5,7 +5,7 @@ const PORTS = (width, height) => [
   { id: null, type: "source", position: "right", x: width, y: height / 2, width: 0, height: 0 },
 ];
 
-export function toNodes(view, old, chosen, { run }) {
+export function toNodes(view, old, chosen, { run, far }) {
   const before = new Map(old.map((node) => [node.id, node]));
   const selected = new Set(chosen);
   return view.nodes.map(({ id, x, y, width, height, card, name }) => {
@@ -15,7 +15,7 @@ export function toNodes(view, old, chosen, { run }) {
     const print = JSON.stringify([card, state, words, height]);
     const previous = before.get(id);
     const place = previous?.dragging ? previous.position : { x, y };
-    if (previous && previous.print === print && samePlace(previous.position, place) && !!previous.selected === selected.has(id)) {
+    if (previous && previous.print === print && samePlace(previous.position, place) && previous.hidden === far && !!previous.selected === selected.has(id)) {
       return previous;
     }
     return {
@@ -30,6 +30,7 @@ export function toNodes(view, old, chosen, { run }) {
       measured: { width, height },
       handles: previous?.height === height ? previous.handles : PORTS(width, height),
       selected: selected.has(id),
+      hidden: far,
       ariaLabel: words,
       ariaRole: "button",
       domAttributes: { tabindex: -1, "aria-roledescription": undefined },

@@ -1,5 +1,6 @@
 // What the canvas knows and can do, apart from drawing. It asks the page for every change by an event and shows what comes
 // back; only moves are shown before they are answered.
+import { untrack } from "svelte";
 import { aligned, neighbour } from "./geometry.js";
 import { fragmentOf, fragmentText } from "./clipboard.js";
 import { answered } from "./state.js";
@@ -8,6 +9,8 @@ import { toEdges, toNodes } from "./drawn.js";
 import { arrange } from "./arrange.js";
 
 const KEPT_MS = 3000;
+const MANY = 250;
+const AFAR = 0.3;
 const PLACES = ["move", "add_node", "paste", "duplicate"];
 
 export class Editor {
@@ -32,6 +35,22 @@ export class Editor {
     this.quiet = false; // a selection made by the page is not told to the page
     this.wanted = null; // what the next answer should focus
     this.pointer = null;
+  }
+
+  /** So many nodes that only those in view are built. */
+  get many() {
+    return this.nodes.length > MANY;
+  }
+
+  /** So many, and so small, that they are painted instead. */
+  get far() {
+    return this.many && this.zoom < AFAR;
+  }
+
+  hideFromAfar(far) {
+    if (untrack(() => this.nodes.some((node) => !!node.hidden !== far))) {
+      this.nodes = untrack(() => this.nodes.map((node) => ({ ...node, hidden: far })));
+    }
   }
 
   get part() {
