@@ -16,6 +16,7 @@ COMMANDS = {
     "check": "workbench.topologies.commands:check",
     "import": "workbench.topologies.importing_command:import_",
     "run": "workbench.experiments.commands:run",
+    "replay": "workbench.experiments.replay_command:replay",
     "experiment": "workbench.results.commands:experiment",
     "dataset": "workbench.datasets.commands:dataset",
     "score": "workbench.evaluations.commands:score",
