@@ -25,7 +25,7 @@ class Stage:
     def __init__(self, document, script=None, *, workspace=None, given="input"):
         self.plan, self.given = planned(document, SHELF), given
         self.script = ScriptedProvider(Script.model_validate(script or {}))
-        self.workspace = workspace
+        self.workspace = workspace or Path("nowhere")
         self.events = []
         self.asked = []
         self.attempts = 0
@@ -55,7 +55,7 @@ class Stage:
                 asyncio.get_running_loop().call_later(stop_after, stop.set)
             return await run_plan(
                 self.plan, RunInput(self.given), providers=Providers({}, only=self.script), journal=journal,
-                workspace=self.workspace or Path("nowhere"), stop=stop, run_id="r1", attempt=self.attempts, retry=FAST, desk=desk,
+                workspace=self.workspace, stop=stop, run_id="r1", attempt=self.attempts, retry=FAST, desk=desk,
             )  # fmt: skip
 
         desk = None
