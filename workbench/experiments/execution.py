@@ -25,6 +25,7 @@ from workbench.engine.runtime import RunResult, run_plan
 from workbench.engine.under_way import UnderWay
 from workbench.experiments import lifecycle, tickets
 from workbench.experiments.digests import changes, model_versions, versions_met
+from workbench.experiments.forking import fork_inherit
 from workbench.experiments.journal import DatabaseJournal, Past, journal_past
 from workbench.experiments.models import Run
 from workbench.experiments.questions import answers_of
@@ -62,6 +63,7 @@ class Outcome(NamedTuple):
 
 def run_prepare(run: Run) -> Prepared:
     """Read plan, input and earlier attempts of a claimed run, and fill its workspace. Not for the loop."""
+    fork_inherit(run)
     plan = stored_plan(run.plan_id)
     events, past = journal_past(run)
     met, answers = versions_met(run), answers_of(run.pk)

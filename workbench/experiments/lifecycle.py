@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Min, QuerySet
+from django.db.models import F, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -27,6 +27,12 @@ WARMING = timedelta(seconds=15)
 """So long after its last sign a process that loads an experiment's models counts as gone, and its runs begin."""
 
 GONE = "The worker that ran it went away."
+AHEAD = timedelta(minutes=10)
+"""So far may the clocks of two machines differ."""
+RUN_STALE, RUN_ORPHAN = "RUN_STALE_S", "RUN_ORPHAN_S"
+
+GOES_BACK = Q(experiment__isnull=False) | Q(parent__isnull=False, scripted=False)
+"""Runs that go back into the queue when they are lost; one that a command runs has none to go back to."""
 
 
 def owner_name() -> str:
@@ -125,16 +131,17 @@ class Swept(NamedTuple):
     experiments: set[int]
 
 
-def stale_before(now: datetime) -> datetime:
-    """Heartbeats older than this belong to a worker that is no more."""
-    return now - timedelta(seconds=settings.RUN_STALE_S)
+def out_of(now: datetime, field: str, setting: str) -> Q:
+    """A moment that is too long ago; or in the future, where a clock was set back: nobody has seen to it since."""
+    most = timedelta(seconds=getattr(settings, setting))
+    return Q(**{f"{field}__lt": now - most}) | Q(**{f"{field}__gt": now + AHEAD})
 
 
 def runs_sweep() -> Swept:
-    """Runs whose worker went away: stopping → stopped, running → lost → queued again (outside experiments: lost)."""
+    """Runs whose worker went away: stopping → stopped, running → lost → queued again (those of a command: lost)."""
     now = timezone.now()
     with transaction.atomic():
-        gone = runs_locked(Run.objects.filter(heartbeat_at__lt=stale_before(now), status__in=Run.HELD), skip=True)
+        gone = runs_locked(Run.objects.filter(out_of(now, "heartbeat_at", RUN_STALE), status__in=Run.HELD), skip=True)
         stale = Run.objects.filter(pk__in=gone)
         touched = {run.experiment_id for run in gone.values() if run.experiment_id is not None}
         stale.filter(status=Run.Status.STOPPING).update(
@@ -143,11 +150,12 @@ def runs_sweep() -> Swept:
         stale.filter(status=Run.Status.RUNNING).update(
             status=Run.Status.LOST, owner="", reason=GONE, code="lost", losses=F("losses") + 1
         )
-        lost = Run.objects.filter(status=Run.Status.LOST, experiment__isnull=False)
+        lost = Run.objects.filter(GOES_BACK, status=Run.Status.LOST)
         lost.filter(losses__gte=MOST_LOSSES).update(
             status=Run.Status.FAILED, ended_at=now, reason=f"{GONE} {MOST_LOSSES} workers have died of this run."
         )
-        lost.exclude(experiment__status=Experiment.Status.RUNNING).update(status=Run.Status.STOPPED, ended_at=now)
+        over = lost.filter(experiment__isnull=False).exclude(experiment__status=Experiment.Status.RUNNING)
+        over.update(status=Run.Status.STOPPED, ended_at=now)
         requeued = list(lost.values_list("pk", flat=True))
         Run.objects.filter(pk__in=requeued).update(status=Run.Status.QUEUED, queued_at=now)
     return Swept(requeued, touched)
@@ -156,8 +164,20 @@ def runs_sweep() -> Swept:
 def runs_waiting_long() -> dict[int, int]:
     """Experiments with runs that have been in the queue for a while → their first such run."""
     now = timezone.now()
-    before = now - timedelta(seconds=settings.RUN_ORPHAN_S)
     waiting = Run.objects.filter(
-        status=Run.Status.QUEUED, queued_at__lt=before, experiment__status=Experiment.Status.RUNNING
+        out_of(now, "queued_at", RUN_ORPHAN),
+        status=Run.Status.QUEUED,
+        experiment__status=Experiment.Status.RUNNING,
     ).exclude(experiment__warming_at__gt=now - WARMING)
     return dict(waiting.order_by().values_list("experiment_id").annotate(Min("pk")))
+
+
+def runs_alone_waiting_long() -> list[int]:
+    """Runs outside experiments that have been in the queue for a while."""
+    waiting = Run.objects.filter(
+        out_of(timezone.now(), "queued_at", RUN_ORPHAN),
+        status=Run.Status.QUEUED,
+        experiment__isnull=True,
+        scripted=False,
+    )
+    return list(waiting.order_by("pk").values_list("pk", flat=True)[:100])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from workbench.experiments import lifecycle, tickets
+from workbench.experiments.clocks import Clock
 from workbench.experiments.models import Experiment, Run
 from workbench.experiments.questions import questions_expire
 
 CHUNK = 100
+clock = Clock()
 
 
 def runs_dispatch(experiment_id: int, after: int = 0) -> None:
@@ -29,14 +31,23 @@ def experiment_close(experiment_id: int) -> None:
         tickets.send_or_log([(tickets.EVALUATE, (experiment_id,))])
 
 
+def tickets_again() -> None:
+    """Send the tickets of runs that have waited for long, while none is under way."""
+    waiting, alone = lifecycle.runs_waiting_long(), lifecycle.runs_alone_waiting_long()
+    if (waiting or alone) and tickets.queue_length() == 0:
+        messages: list[tickets.Message] = [(tickets.RUN, (pk,)) for pk in alone]
+        messages += [(tickets.DISPATCH, (experiment, first - 1)) for experiment, first in waiting.items()]
+        tickets.send_or_log(messages)
+
+
 def sweep() -> None:
     """Find runs without a worker, queued runs without a ticket, experiments without an open run."""
     questions_expire()
-    requeued = lifecycle.runs_sweep().requeued
+    requeued = [] if clock.was_set() else lifecycle.runs_sweep().requeued
     if requeued:
         tickets.send_or_log([(tickets.RUN, (pk,)) for pk in requeued])
-    elif (waiting := lifecycle.runs_waiting_long()) and tickets.queue_length() == 0:
-        tickets.send_or_log([(tickets.DISPATCH, (experiment, first - 1)) for experiment, first in waiting.items()])
+    else:
+        tickets_again()
     active = Experiment.objects.filter(status__in=(Experiment.Status.RUNNING, Experiment.Status.STOPPING))
     for experiment_id in active.values_list("pk", flat=True):
         experiment_close(experiment_id)
