@@ -50,11 +50,11 @@ def home(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-def command(home, *arguments, **environ) -> subprocess.Popen:
+def command(home, *arguments, stdin=subprocess.PIPE, **environ) -> subprocess.Popen:
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [sys.executable, "-c", "from workbench.cli import main; main()", "run", *map(str, arguments)],
-        cwd=ROOT, env={**os.environ, **databases.environ(home), **environ}, stdin=pipe, stdout=pipe, stderr=pipe, text=True,
+        cwd=ROOT, env={**os.environ, **databases.environ(home), **environ}, stdin=stdin, stdout=pipe, stderr=pipe, text=True,
     )  # fmt: skip
 
 

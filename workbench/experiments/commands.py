@@ -20,18 +20,27 @@ OTHER = 3
 @click.option("--instance", "reference", metavar="DATASET/ID", help="An instance: fix-mini/f03 or fix-mini@1/f03.")
 @click.option("--model", metavar="PROVIDER/NAME", help="Ask this model instead of those that the topology names.")
 @click.option("--scripted", metavar="FILE", help="Take every answer from this script instead of a model.")
+@click.option("--answers", metavar="FILE", help='What people answer, as JSON: {"NODE": "yes"}, or a list for each.')
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 def run(
-    file: str, text: str | None, reference: str | None, model: str | None, scripted: str | None, as_json: bool
+    file: str,
+    text: str | None,
+    reference: str | None,
+    model: str | None,
+    scripted: str | None,
+    answers: str | None,
+    as_json: bool,
 ) -> None:
-    """Run the topology in FILE (- reads standard input) once.
+    """Run the topology in FILE (- reads standard input) once. What it asks people, it asks at the terminal; where there
+    is none, the run waits, and the page Questions has its questions.
 
-    Exit code 0: succeeded; 1: the topology or the script is not valid; 2: failed; 3: stopped, a limit, or no answer.
+    Exit code 0: succeeded; 1: the topology or the script is not valid; 2: failed; 3: stopped, a limit, no answer, or it
+    waits for a person.
     """
     from workbench.experiments.single import EARLY, Request, run_file
 
     try:
-        report = run_file(Request(file, text, reference, model, scripted))
+        report = run_file(Request(file, text, reference, model, scripted, answers))
     except InvalidDocument as error:
         report = {"status": "invalid", "problems": [problem._asdict() for problem in error.problems]}
     except KeyboardInterrupt:
@@ -64,6 +73,9 @@ def readable(report: dict[str, Any]) -> str:
     counted = "tokens unknown" if None in tokens else f"{sum(tokens):,} tokens"
     told = f"run {report['run_id'] or ''}: {report['status']}, {usage.get('model_calls', 0)} model calls, {counted}"
     click.echo(f"{told}. {report['reason']}".rstrip(), err=True)
+    for asked in report.get("questions", ()):
+        choices = f" ({', '.join(asked['choices'])})" if asked["choices"] else ""
+        click.echo(f"{asked['node']} asks: {shown(asked['question'])}{choices}", err=True)
     return shown(report["output"]) if report["output"] is not None else ""
 
 

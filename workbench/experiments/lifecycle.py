@@ -40,10 +40,10 @@ def owner_name() -> str:
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(6)}"
 
 
-def run_claim(run_id: int, owner: str) -> Run | None:
-    """Take a queued run; None when it is not to be had (any more)."""
+def run_claim(run_id: int, owner: str, *, among: Sequence[str] = (Run.Status.QUEUED,)) -> Run | None:
+    """Take a run in one of these states; None when it is not to be had (any more)."""
     now = timezone.now()
-    taken = Run.objects.filter(pk=run_id, status=Run.Status.QUEUED).update(
+    taken = Run.objects.filter(pk=run_id, status__in=among).update(
         status=Run.Status.RUNNING,
         attempt=F("attempt") + 1,
         owner=owner,

@@ -88,30 +88,35 @@ def questions_open() -> QuerySet[Question]:
     return Question.objects.filter(status=Question.Status.OPEN, run__status__in=ASKED_IN, run__scripted=False)
 
 
-def question_answer(question: Question, given: Given, *, by: str, scripted: bool = False) -> Question:
-    """Answer it; the run goes on. Raises `NoAnswer`, or `AnsweredAlready` for whoever comes second.
-
-    Only the command line answers for a run that is played from a script: no worker could go on with it.
-    """
-    given = checked(question, given)
-    files = [upload_keep(name, content) for name, content in given.files]
+def question_answer(question: Question, given: Given, *, by: str) -> Question:
+    """Answer it; the run goes on. Raises `NoAnswer`, or `AnsweredAlready` for whoever comes second."""
+    if question.run.scripted:
+        raise AnsweredAlready("This run is played from a script: only the command that started it can go on with it.")
     with transaction.atomic():
-        run = Run.objects.select_for_update().get(pk=question.run_id)
-        if run.status not in ASKED_IN or (run.scripted and not scripted):
-            raise AnsweredAlready(f"Nobody waits for this answer any more: run {run.pk} is {run.get_status_display()}.")
-        taken = Question.objects.filter(pk=question.pk, status=Question.Status.OPEN).update(
-            status=Question.Status.ANSWERED,
-            choice=given.choice,
-            answer=given.text,
-            files=files,
-            answered_by=by[:200],
-            answered_at=timezone.now(),
-        )
-        question.refresh_from_db()
-        if not taken:
-            raise AnsweredAlready(f"{outcome_words(question)} Your answer was not taken.")
-        run_wake(run)
+        run_wake(answer_take(question, given, by=by))
     return question
+
+
+@transaction.atomic
+def answer_take(question: Question, given: Given, *, by: str) -> Run:
+    """Write the first answer down; the run, whose row is locked. Raises `NoAnswer`, `AnsweredAlready`."""
+    given = checked(question, given)
+    run = Run.objects.select_for_update().get(pk=question.run_id)
+    if run.status not in ASKED_IN:
+        word = run.get_status_display().lower()
+        raise AnsweredAlready(f"Nobody waits for this answer any more: run {run.pk} is {word}.")
+    taken = Question.objects.filter(pk=question.pk, status=Question.Status.OPEN).update(
+        status=Question.Status.ANSWERED,
+        choice=given.choice,
+        answer=given.text,
+        files=[upload_keep(name, content) for name, content in given.files],
+        answered_by=by[:200],
+        answered_at=timezone.now(),
+    )
+    question.refresh_from_db()
+    if not taken:
+        raise AnsweredAlready(f"{outcome_words(question)} Your answer was not taken.")
+    return run
 
 
 def checked(question: Question, given: Given) -> Given:
@@ -145,7 +150,8 @@ def run_wake(run: Run) -> None:
 
 def questions_expire() -> int:
     """Answer those whose time is up as they say; how many. Whether a worker holds the run makes no difference."""
-    over = list(questions_open().filter(deadline__lte=timezone.now()).values_list("pk", "run_id"))
+    late = Question.objects.filter(status=Question.Status.OPEN, deadline__lte=timezone.now())
+    over = list(late.filter(run__status__in=ASKED_IN).values_list("pk", "run_id"))
     return sum(expire(pk, run_id) for pk, run_id in over)
 
 

@@ -26,6 +26,7 @@ class Request(NamedTuple):
     reference: str | None
     model: str | None
     scripted: str | None
+    answers: str | None = None
 
 
 def run_file(request: Request) -> dict[str, Any]:
@@ -36,9 +37,10 @@ def run_file(request: Request) -> dict[str, Any]:
         raise WorkbenchError("Say what is to be solved: either --input TEXT or --instance DATASET/ID.")
     document = document_bytes(request.file)
     script = None if request.scripted is None else document_bytes(request.scripted)
+    people = None if request.answers is None else document_bytes(request.answers)
     with database_sentences():
         home_ready()
-        return execute(request, document, script)
+        return execute(request, document, script, people)
 
 
 @contextlib.contextmanager
@@ -88,8 +90,8 @@ def home_ready() -> None:
         topologies_load()
 
 
-def execute(request: Request, document: bytes, script: bytes | None) -> dict[str, Any]:
-    """Plan, run, report."""
+def execute(request: Request, document: bytes, script: bytes | None, people: bytes | None) -> dict[str, Any]:
+    """Plan, run, report. While the run waits for people, whoever sits here answers, or a file does."""
     from workbench.engine.providers import Providers
     from workbench.engine.providers.scripted import Script, ScriptedProvider
     from workbench.topologies.importing import original_report, own_script
@@ -99,16 +101,22 @@ def execute(request: Request, document: bytes, script: bytes | None) -> dict[str
     only = None if answers is None else ScriptedProvider(own_script(answers, imported.foreign_ids))
     from workbench.experiments.execution import run_prepare  # loads LangGraph: before the run's clock starts
     from workbench.experiments.lifecycle import run_end
+    from workbench.experiments.questions_here import Here
     from workbench.experiments.throttle import throttle_alone
 
+    here = Here.read(people)
     run = run_make(plan, request)
-    providers = Providers(os.environ, only=only, throttle=throttle_alone())
-    try:
-        outcome = asyncio.run(run_here(run, run_prepare, providers))
-    except KeyboardInterrupt:  # it came before the loop listened for it
-        run_end(run, status=run.Status.STOPPED, reason=EARLY)
-        raise
-    return original_report(report(run.pk, outcome), imported)
+    while True:
+        providers = Providers(os.environ, only=only, throttle=throttle_alone())
+        try:
+            outcome = asyncio.run(run_here(run, run_prepare, providers))
+        except KeyboardInterrupt:  # it came before the loop listened for it
+            run_end(run, status=run.Status.STOPPED, reason=EARLY)
+            raise
+        again = here.answered(run) if outcome.status == run.Status.WAITING else None
+        if again is None:
+            return original_report(report(run.pk, outcome) | here.left(run), imported)
+        run = again
 
 
 def file_plan(request: Request, document: bytes) -> tuple[Any, Imported]:
@@ -146,6 +154,7 @@ def run_make(plan: Any, request: Request) -> Any:
         plan=plan_store(plan),
         instance=None if request.reference is None else instance_named(request.reference),
         input=storable(request.text or ""),
+        scripted=request.scripted is not None,
         status=Run.Status.RUNNING,
         attempt=1,
         owner=owner_name(),
@@ -168,6 +177,7 @@ def instance_named(reference: str) -> Any:
 async def run_here(run: Any, prepare: Callable[[Any], Any], providers: Any) -> Any:
     """Execute it in this process; Ctrl-C and the page's Stop end it as `stopped`."""
     from workbench.experiments.execution import run_execute
+    from workbench.experiments.questions_desk import desk_make
     from workbench.experiments.writer import Writer
 
     writer, stop = Writer(), asyncio.Event()
@@ -175,24 +185,32 @@ async def run_here(run: Any, prepare: Callable[[Any], Any], providers: Any) -> A
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # not on Windows
             loop.add_signal_handler(number, stop.set)
-    beats = asyncio.ensure_future(keep_alive(run, writer, stop))
+    beats = None
     try:
         prepared = await writer.call(lambda: prepare(run))
-        return await run_execute(prepared, providers=providers, writer=writer, stop=stop)
+        desk = desk_make(run, writer, prepared.answers)
+        beats = asyncio.ensure_future(keep_alive(run, writer, stop, desk))
+        return await run_execute(prepared, providers=providers, writer=writer, stop=stop, desk=desk)
     finally:
-        beats.cancel()
+        if beats is not None:
+            beats.cancel()
         await providers.close()
         writer.close()
 
 
-async def keep_alive(run: Any, writer: Any, stop: asyncio.Event) -> None:
-    """A heartbeat a second; the answer says when somebody asked the run to stop."""
+async def keep_alive(run: Any, writer: Any, stop: asyncio.Event, desk: Any) -> None:
+    """A heartbeat a second, by which it is heard that the run is to stop, and what people have answered."""
     from workbench.experiments.lifecycle import runs_beat
+    from workbench.experiments.questions import questions_expire
+    from workbench.experiments.questions_desk import desks_serve
 
+    loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(1)
         if await writer.call(lambda: runs_beat(run.owner, [run.pk])):
             stop.set()
+        await writer.call(questions_expire)
+        await writer.call(lambda: desks_serve({run.pk: desk}, loop))
 
 
 def report(run_id: int, outcome: Any) -> dict[str, Any]:
