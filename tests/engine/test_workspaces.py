@@ -118,8 +118,8 @@ def test_contradiction_fails_the_run_and_shows_both_sides(tmp_path, last):
     assert "+one" in result.diff
 
 
-@pytest.mark.parametrize(("merge", "stands"), [("first", "1"), ("vote", "2")])
-def test_topology_may_say_whose_files_stand(tmp_path, merge, stands):
+@pytest.mark.parametrize(("merge", "stands", "dropped"), [("first", "1", 2), ("vote", "2", 1)])
+def test_topology_may_say_whose_files_stand(tmp_path, merge, stands, dropped):
     writers = {"a": write("f", "1"), "b": write("f", "2"), "c": write("f", "2")}
     document = topology(
         {"s": LITERAL, **writers, "t": LIST},
@@ -131,7 +131,7 @@ def test_topology_may_say_whose_files_stand(tmp_path, merge, stands):
 
     assert result.status == "succeeded"
     assert files_in(tmp_path / "w") == {"f": stands}
-    assert [note.code for note in of_kind(journal, "noted")] == ["merge_dropped"] * 2
+    assert [note.code for note in of_kind(journal, "noted")] == ["merge_dropped"] * dropped
 
 
 def test_units_of_a_map_work_apart_and_are_joined_in_their_order(tmp_path):
@@ -283,7 +283,7 @@ def test_hostile_files_are_kept_as_data_and_lead_nowhere(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("open('big','wb').truncate(10**9)", "1,000,000 bytes"),
+        ("open('big','wb').truncate(10**7)", "1,000,000 bytes"),
         ("[open(str(n),'w') for n in range(60)]", "50 files"),
         ("import os\nfor n in range(200): os.mkdir('d'); os.chdir('d')", "folders"),
     ],

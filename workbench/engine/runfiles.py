@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from workbench.engine.events import MergeConflicted, Noted
 from workbench.engine.filestore import Quota
 from workbench.engine.filestore.diffs import changes, diff_of
 from workbench.engine.filestore.lineage import MergeConflict, Side, Tips, Write, newest, seen_by
@@ -63,6 +65,31 @@ class RunFiles:
     def began(self, node: int, number: int) -> tuple[str, ...]:
         """The commits that a visit began with."""
         return tuple(tip.commit for tip in self._tips(node, number)) if self.writers else ()
+
+    def news(
+        self, dropped: Sequence[str], conflict: MergeConflict | None, node: str = "", visit: int = 0
+    ) -> Iterator[Noted | MergeConflicted]:
+        """What people are to be told of how files were joined, each thing once."""
+        for name in dropped:
+            if self._first_told(name):
+                text = f"The files of {name} were put aside for others (workspace.merge)."
+                yield Noted(at=time.time(), text=text, code="merge_dropped", path=self._path, node=node, visit=visit)
+        if conflict is not None and self._first_told((conflict.base, conflict.sides)):
+            yield MergeConflicted(
+                at=time.time(),
+                path=self._path,
+                node=node,
+                visit=visit,
+                base=conflict.base,
+                sides=conflict.sides,
+                names=conflict.names,
+                paths=conflict.paths,
+            )
+
+    def _first_told(self, what: object) -> bool:
+        known = what in self.space.told
+        self.space.told.add(what)
+        return not known
 
     def _known(self, commits: Sequence[str]) -> Tips | None:
         """What an earlier attempt began with: who had ended by then may have been chance (a join at the first)."""

@@ -19,7 +19,6 @@ from workbench.engine.events import (
     Joined,
     Journal,
     LimitHit,
-    MergeConflicted,
     MessageData,
     Noted,
     RunEnded,
@@ -486,31 +485,11 @@ class Run:
             commit = await self.files.end(visit.node, visit.number, units)
         except WorkbenchError as error:
             came, commit = Came(error, came.began), ""
-        for name in dict.fromkeys(name for unit in units for name in unit.dropped):
-            self._note(
-                f"The files of {name} were put aside for others (workspace.merge).", "merge_dropped", node, visit
-            )
-        if isinstance(came.what, MergeConflict):
-            self._tell_conflict(came.what, node.node, visit.number)
+        conflict = came.what if isinstance(came.what, MergeConflict) else None
+        dropped = [name for unit in units for name in unit.dropped]
+        for event in self.files.news(dropped, conflict, node.node, visit.number):
+            self.log.write(event)
         return came._replace(commit=commit)
-
-    def _note(self, text: str, code: str, node: Node, visit: Visit) -> None:
-        self.log.write(Noted(at=time.time(), text=text, code=code, path=self.path, node=node.node, visit=visit.number))
-
-    def _tell_conflict(self, error: MergeConflict, node: str = "", visit: int = 0) -> None:
-        """Write down which files contradict each other, and where both versions are."""
-        self.log.write(
-            MergeConflicted(
-                at=time.time(),
-                path=self.path,
-                node=node,
-                visit=visit,
-                base=error.base,
-                sides=error.sides,
-                names=error.names,
-                paths=error.paths,
-            )
-        )
 
     def _earlier_end(self, node: Node, visit: Visit) -> VisitEnded | None:
         """The end of the visit, if it is to be taken from the journal. What nests is gone through again, unless nothing
@@ -667,14 +646,10 @@ class Run:
         except (WorkbenchError, OSError) as error:
             text = f"The files of the run could not be put together: {error}"
             return (_Ending("failed", text, "workspace") if ending.status == "succeeded" else ending), Final()
-        if final.dropped:
-            names = ", ".join(final.dropped)
-            text = f"The files of {names} were put aside for others (workspace.merge)."
-            self.log.write(Noted(at=time.time(), text=text, code="merge_dropped"))
-        if final.conflict is not None:
-            self._tell_conflict(final.conflict)
-            if ending.status == "succeeded":
-                ending = _Ending("failed", str(final.conflict), final.conflict.code)
+        for event in self.files.news(final.dropped, final.conflict):
+            self.log.write(event)
+        if final.conflict is not None and ending.status == "succeeded":
+            ending = _Ending("failed", str(final.conflict), final.conflict.code)
         return ending, final
 
     def _result(self, ending: _Ending, outputs: dict[str, str], partial: bool) -> RunResult:

@@ -84,6 +84,7 @@ class Workspace:
         self.store = Store(repository_of(self.root))
         self.joiner = Joiner(self.store, self.start, lambda key, number: self.writes.get((key, number)))
         self.writes: dict[tuple[Key, int], Write] = {}
+        self.told: set[object] = set()
         self._given = given
         self._lock = threading.RLock()
         self._places: list[Place] = []
