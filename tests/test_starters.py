@@ -27,6 +27,7 @@ TOPOLOGIES = sorted((ROOT / "topologies").glob("*.json"))
 ACCEPT, REVISE = '{"verdict": "accept"}', '{"verdict": "revise", "notes": "Shorter."}'
 ANSWER = '{"answer": "main.py"}'
 BARE, WHOLE = "main.py\n```\ndef greet():\n    pass\n```", "main.py\n```\nprint('hello')\n```"
+PEOPLE = {"ask": [{"choice": "revise", "text": "Shorter."}, "publish"]}
 # What the scripted model says in each, and the answer and visits that must come of it.
 RUNS = {
     "single_agent": ({"label": ["request"]}, "request", {"label": 1}),
@@ -41,6 +42,11 @@ RUNS = {
         {"writer": ["draft", "better"], "reviewer": [REVISE, ACCEPT]},
         "better",
         {"writer": 2, "reviewer": 2, "publish": 1},
+    ),
+    "ask_before_publish": (
+        {"writer": ["draft", "better"]},
+        "better",
+        {"writer": 2, "ask": 2, "publish": 1},
     ),
     "translate": (
         {"translator": ["one", "two", "three"], "reviewer": [REVISE, REVISE, REVISE]},
@@ -151,7 +157,10 @@ def run_by_script(name, tmp_path, script, given):
     agents_load()
     file = tmp_path / "script.json"
     file.write_text(json.dumps({"default": "nothing", "nodes": script}))
+    people = tmp_path / "people.json"
+    people.write_text(json.dumps(PEOPLE))
     command = ["run", str(ROOT / "topologies" / f"{name}.json"), "--input", given, "--scripted", str(file), "--json"]
+    command += ["--answers", str(people)]
 
     done = CliRunner().invoke(workbench, command)
 
