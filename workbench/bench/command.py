@@ -42,6 +42,18 @@ def experiment(runs: int, calls: int, latency: float, concurrency: int, as_json:
     show(experiment_figures(Load(runs, calls, latency, concurrency)), as_json)
 
 
+@bench.command()
+@click.option("--experiments", type=click.IntRange(2, 1000), default=20, show_default=True, help="Experiments.")
+@click.option("--runs", type=click.IntRange(2, 100_000), default=500, show_default=True, help="Runs of each.")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=5, show_default=True, help="Measurements per median.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def pages(experiments: int, runs: int, repeat: int, as_json: bool) -> None:
+    """Every list, run and results page over a database of its own with so many runs: server time and SQL queries."""
+    from workbench.bench.pages import Fill, pages_figures
+
+    show(pages_figures(Fill(experiments, runs), repeat), as_json)
+
+
 def show(figures: dict[str, Any], as_json: bool) -> None:
     """JSON, or a line per figure."""
     if as_json:

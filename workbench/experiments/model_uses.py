@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from typing import NamedTuple
 
+from django.db.models import Max
+
+from workbench.catalog.models import AgentVersion
 from workbench.catalog.probing import Probed, providers_known, providers_probed
 from workbench.engine.errors import WorkbenchError
 from workbench.engine.planning import plan_topology
@@ -42,7 +46,7 @@ def model_uses(*, ask: bool = True) -> list[Use]:
     models = sorted({*topologies, *experiments})
     names = {model.partition("/")[0] for model in models}
     probed = providers_probed(names, max_age=FRESH_S) if ask else providers_known(names)
-    uses = [use_of(model, probed, topologies[model], experiments[model]) for model in models]
+    uses = [use_of(model, probed, topologies.get(model, []), experiments[model]) for model in models]
     return sorted(uses, key=lambda use: (use.state != "missing", use.state != "away", use.model))
 
 
@@ -61,18 +65,24 @@ def use_of(model: str, probed: dict[str, Probed], topologies: list[str], experim
 
 def models_of_topologies() -> dict[str, list[str]]:
     """Model → the topologies that name it, also through their agents. One that can't be planned as it is names none."""
+    rows = tuple(Topology.objects.filter(deleted_at=None).values_list("name", "blob"))
+    return planned_models(rows, AgentVersion.objects.aggregate(newest=Max("pk"))["newest"])
+
+
+@lru_cache(maxsize=4)
+def planned_models(rows: tuple[tuple[str, str], ...], agents: int | None) -> dict[str, list[str]]:
+    """The same for these versions (name and blob) and the agents until that one: planning all of them takes a while."""
     found: dict[str, list[str]] = defaultdict(list)
-    rows = list(Topology.objects.filter(deleted_at=None))
     catalogue = Library()
-    for row, text in zip(rows, store().texts([row.blob for row in rows]) if rows else [], strict=True):
+    for (name, _), text in zip(rows, store().texts([blob for _, blob in rows]) if rows else [], strict=True):
         try:
             spec = check_topology(text, catalogue).spec
             models = plan_topology(spec, catalogue).models() if spec else set()
         except WorkbenchError:
             continue
         for model in models:
-            found[model].append(row.name)
-    return found
+            found[model].append(name)
+    return dict(found)
 
 
 def models_of_experiments() -> dict[str, list[Experimented]]:
