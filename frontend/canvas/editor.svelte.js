@@ -26,6 +26,7 @@ export class Editor {
   said = $state.raw("");
   busy = $state.raw(false);
   zoom = $state(1);
+  sole = $derived(this.soleEdge()); // the edge that alone is selected: its ends can be taken
 
   constructor(host) {
     this.host = host;
@@ -66,6 +67,11 @@ export class Editor {
       nodes: this.nodes.filter((node) => node.selected).map((node) => node.id),
       edges: this.edges.filter((edge) => edge.selected).map((edge) => edge.id),
     };
+  }
+
+  soleEdge() {
+    const { nodes, edges } = this.chosen;
+    return !nodes.length && edges.length === 1 ? edges[0] : null;
   }
 
   // What comes from the page
@@ -167,7 +173,8 @@ export class Editor {
   settled(commands) {
     if (this.view.laidOut || !this.nodes.length || !commands.some((command) => PLACES.includes(command.do))) return commands;
     const places = Object.fromEntries(this.boxesNow().map((box) => [box.id, [Math.round(box.x), Math.round(box.y)]]));
-    return [{ do: "move", places }, ...commands];
+    const moved = commands.filter((command) => command.do === "move").map((command) => command.places);
+    return [{ do: "move", places: Object.assign(places, ...moved) }, ...commands.filter((command) => command.do !== "move")];
   }
 
   say(text) {
