@@ -9,33 +9,6 @@ from django import forms
 from workbench.topologies.models import Topology
 from workbench.topologies.reading import NAME
 
-LONGEST_MESSAGE = 2000
-
-
-class EditForm(forms.Form):
-    """The text of a topology, and a message for its history."""
-
-    use_required_attribute = False
-
-    text = forms.CharField(
-        strip=False,
-        label="Topology as JSON",
-        widget=forms.Textarea(attrs={"class": "mono", "rows": 28, "spellcheck": "false", "autocomplete": "off"}),
-        error_messages={"required": "There is no text to commit."},
-    )
-    message = forms.CharField(
-        max_length=LONGEST_MESSAGE,
-        label="What changed",
-        help_text="A few words for the history.",
-        error_messages={"required": "Say in a few words what you changed."},
-    )
-    expected = forms.CharField(required=False, widget=forms.HiddenInput)
-
-    def clean_text(self) -> str:
-        """Browsers send CRLF; files here end their lines with LF."""
-        text: str = self.cleaned_data["text"]
-        return text.replace("\r\n", "\n")
-
 
 class CreateForm(forms.Form):
     """The name of a new topology, and what it begins as."""

@@ -88,6 +88,11 @@ def topology_cards(topologies: list[Topology]) -> list[Card]:
     ]
 
 
+def topology_exists(name: str) -> bool:
+    """Whether there is such a topology now; its history may be longer."""
+    return Topology.objects.filter(name=name, deleted_at=None).exists()
+
+
 def topologies_using(agent: str) -> list[Topology]:
     """The topologies that name an agent, in whatever version."""
     return [topology for topology in Topology.objects.filter(deleted_at=None) if agent in topology.agents]

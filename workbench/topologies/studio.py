@@ -6,7 +6,13 @@ from typing import Any
 
 from workbench.catalog.selectors import newest_versions
 from workbench.topologies.drafts import DraftConflict, Outcome, draft_step, step_labels, step_state
-from workbench.topologies.editing.answers import Found, change_json, state_json, state_problems
+from workbench.topologies.editing.answers import (
+    Found,
+    change_json,
+    problem_lines,
+    state_json,
+    state_problems,
+)
 from workbench.topologies.editing.shown import types_shown
 from workbench.topologies.editing.state import State
 from workbench.topologies.models import DraftStep, TopologyDraft
@@ -21,14 +27,6 @@ def draft_json(
     step = draft_step(draft)
     state = state or step_state(step)
     found = state_problems(state, draft.name) if problems is None else problems
-    agents = [
-        {
-            "name": version.agent.name,
-            "title": str(version.spec.get("title") or version.agent.name),
-            "role": version.agent.role,
-        }
-        for version in newest_versions()
-    ]
     return {
         **_head(draft, step),
         "document": state.document,
@@ -59,6 +57,17 @@ def outcome_json(outcome: Outcome) -> dict[str, Json]:
     }
 
 
+def marks_json(outcome: Outcome, text: str, syntax: str) -> list[dict[str, Json]]:
+    """The problems by the lines of a text as somebody typed it."""
+    problems = state_problems(outcome.changed.state, outcome.draft.name)
+    lines = problem_lines(problems, text.replace("\r\n", "\n"), syntax)
+    return [
+        {"line": line, "severity": found.problem.severity, "message": found.problem.message}
+        for found, line in zip(problems, lines, strict=True)
+        if line is not None
+    ]
+
+
 def _head(draft: TopologyDraft, step: DraftStep) -> dict[str, Json]:
     undo, redo = step_labels(step)
     committed = {"commit": draft.base_commit, "same": not draft.changed}
@@ -76,3 +85,9 @@ def conflict_json(conflict: DraftConflict, commands: list[Json]) -> dict[str, Js
         "merge": conflict.merged is not None,
         "lost": conflict.lost,
     }
+
+
+def difference_lines(difference: str) -> list[tuple[str, str]]:
+    """The lines of a difference, each with what it is: added, removed, a place, or the same."""
+    kinds = {"+": "add", "-": "remove", "@": "place"}
+    return [(kinds.get(line[:1], "same"), line) for line in difference.splitlines()[:3000]]

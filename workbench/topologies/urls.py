@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from django.urls import path
 
-from workbench.topologies import views
+from workbench.topologies import edit_tools, edit_views, views
 
 urlpatterns = [
     path("topologies/", views.topology_list, name="topology_list"),
     path("topologies/_new/", views.topology_create, name="topology_create"),
     path("topologies/_check/", views.topology_check, name="topology_check"),
     path("topologies/<str:name>/", views.topology_detail, name="topology_detail"),
-    path("topologies/<str:name>/edit/", views.topology_edit, name="topology_edit"),
+    path("topologies/<str:name>/edit/", edit_views.topology_edit, name="topology_edit"),
+    path("topologies/<str:name>/edit/state/", edit_views.edit_state, name="topology_edit_state"),
+    path("topologies/<str:name>/edit/commands/", edit_views.edit_commands, name="topology_edit_commands"),
+    path("topologies/<str:name>/edit/form/", edit_views.edit_form, name="topology_edit_form"),
+    path("topologies/<str:name>/edit/part/<str:part>/", edit_views.edit_part, name="topology_edit_part"),
+    path("topologies/<str:name>/edit/commit/", edit_views.edit_commit, name="topology_edit_commit"),
+    path("topologies/<str:name>/edit/merge/", edit_views.edit_merge, name="topology_edit_merge"),
+    path("topologies/<str:name>/edit/discard/", edit_views.edit_discard, name="topology_edit_discard"),
+    path("topologies/<str:name>/edit/dry-run/", edit_tools.edit_dry_run, name="topology_edit_dry_run"),
+    path("topologies/<str:name>/edit/condition/", edit_tools.edit_condition, name="topology_edit_condition"),
+    path("topologies/<str:name>/edit/preview/", edit_tools.edit_preview, name="topology_edit_preview"),
     path("topologies/<str:name>/picture.svg", views.topology_picture, name="topology_picture"),
     path("topologies/<str:name>/history/", views.topology_history, name="topology_history"),
     path("topologies/<str:name>/versions/<str:commit>/", views.topology_version, name="topology_version"),

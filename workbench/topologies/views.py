@@ -15,7 +15,7 @@ from workbench.engine.documents import read_json
 from workbench.engine.errors import InvalidDocument, Problem
 from workbench.topologies import selectors, services
 from workbench.topologies.facts import document_facts
-from workbench.topologies.forms import CreateForm, EditForm
+from workbench.topologies.forms import CreateForm
 from workbench.topologies.gitcommand import StoreError
 from workbench.topologies.models import Topology
 from workbench.topologies.picture import topology_svg
@@ -90,48 +90,6 @@ def topology_create(request: HttpRequest) -> HttpResponse:
             messages.success(request, f"{topology.name} is created.")
             return redirect("topology_edit", topology.name)
     return render(request, "topologies/topology_create.html", context)
-
-
-@require_http_methods(["GET", "POST"])
-def topology_edit(request: HttpRequest, name: str) -> HttpResponse:
-    """The text of a topology. Nothing that was typed is lost: what can't be committed comes back with the reason."""
-    services.topologies_sync()
-    get_object_or_404(Topology, name=name)
-    form = EditForm(request.POST or None)
-    context: Context = {"name": name, "form": form}
-    if request.method == "GET":
-        stored = _stored(name)
-        form = context["form"] = EditForm(initial={"text": stored.text, "expected": stored.commit})
-        return render(request, "topologies/topology_edit.html", context | _checked(stored.text, name))
-    text = request.POST.get("text", "").replace("\r\n", "\n")
-    if "check" in request.POST:
-        form.errors.clear()
-    elif form.is_valid():
-        try:
-            return _saved(request, name, form)
-        except InvalidDocument as error:
-            context["refused"] = sum(problem.severity == "error" for problem in error.problems)
-        except Conflict as error:
-            context |= _conflict(name, error, form)
-        except StoreError as error:
-            form.add_error(None, str(error))
-    status = 409 if "conflict" in context else 200
-    return render(request, "topologies/topology_edit.html", context | _checked(text, name), status=status)
-
-
-def _saved(request: HttpRequest, name: str, form: EditForm) -> HttpResponse:
-    said = form.cleaned_data
-    topology = services.topology_save(name, said["text"], said["message"], author_of(request), said["expected"] or None)
-    if topology.commit == said["expected"]:
-        messages.info(request, "Nothing was changed, so there is nothing to commit.")
-    else:
-        messages.success(request, f"Committed as {topology.commit[:10]}.")
-    return redirect(topology)
-
-
-def _conflict(name: str, error: Conflict, form: EditForm) -> Context:
-    history = selectors.topology_history(name, limit=1)
-    return {"conflict": error, "newest": history[0] if history else None, "lines": _lines(error.difference)}
 
 
 @require_POST
