@@ -9,13 +9,14 @@ from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Length, Substr
 
 from workbench.experiments.journal import events_read
-from workbench.experiments.models import Run, RunEvent
+from workbench.experiments.models import Question, Run, RunEvent
 from workbench.experiments.totals import plus
 from workbench.topologies.picture import NodeState
 
 CALLED = Q(kind="model_called")
 KINDS = (
-    *("run_started", "visit_started", "model_called", "tool_called", "visit_ended", "noted", "limit_hit", "run_ended"),
+    *("run_started", "visit_started", "model_called", "tool_called", "asked", "answered"),
+    *("joined", "visit_ended", "noted", "limit_hit", "run_ended"),
 )
 EXCERPT = 2000
 """So much of an event stands in the list."""
@@ -76,7 +77,19 @@ def run_nodes(run: Run) -> list[NodeSums]:
 def node_states(run: Run, nodes: list[NodeSums]) -> dict[str, NodeState]:
     """The nodes as the picture wants them. What is open in a run that is over was cut short."""
     cut = run.status if run.has_ended else "running"
-    return {it.node: NodeState(node_status(it, cut), it.visits + it.open, it.tokens) for it in nodes}
+    asking = set() if run.has_ended else nodes_asking(run)
+    return {
+        it.node: NodeState(node_status(it, "waiting" if it.node in asking else cut), it.visits + it.open, it.tokens)
+        for it in nodes
+    }
+
+
+def nodes_asking(run: Run) -> set[str]:
+    """The nodes that wait for a person, or hold one that does."""
+    found: set[str] = set()
+    for node in run.questions.filter(status=Question.Status.OPEN).values_list("node", flat=True):
+        found |= {node, node.partition(":")[0].partition(".")[0]}
+    return found
 
 
 def node_status(node: NodeSums, cut: str) -> str:
@@ -130,6 +143,13 @@ def visit_rows(visits: list[dict[str, Any]], document: Mapping[str, Any]) -> lis
     ]
 
 
+class Talk(NamedTuple):
+    """A question to a person, and what came of it so far."""
+
+    asked: Any
+    answered: Any
+
+
 class Visit(NamedTuple):
     """One visit in full."""
 
@@ -137,6 +157,7 @@ class Visit(NamedTuple):
     ended: Any
     calls: list[Any]
     notes: list[Any]
+    talks: list[Talk]
 
 
 class Told(NamedTuple):
@@ -156,8 +177,10 @@ def run_visit(run: Run, node: str, visit: int) -> Visit:
         kinds.setdefault(one.event.kind, []).append(one)
     calls = [one for one in told if one.event.kind in ("model_called", "tool_called")]
     notes = [one for one in told if one.event.kind in ("noted", "limit_hit")]
+    answers = {one.event.key: one.event for one in kinds.get("answered", [])}
+    talks = [Talk(one.event, answers.get(one.event.key)) for one in kinds.get("asked", [])]
     started, ended = kinds.get("visit_started", []), kinds.get("visit_ended", [])
-    return Visit(started[-1] if started else None, ended[-1] if ended else None, calls, notes)
+    return Visit(started[-1] if started else None, ended[-1] if ended else None, calls, notes, talks)
 
 
 def run_notes(run: Run, number: int = 50) -> list[Any]:

@@ -60,7 +60,7 @@ NODES = [
     ),
     ("python", {}, {"timeout_s": 60}),
     ("python", {"timeout_seconds": 5, "interpreter": "python3"}, {"timeout_s": 5}),
-    ("human", {"description": "Good?"}, {"question": "Good?"}),
+    ("human", {"description": "Good, {{ user }}?"}, {"question": "Good, {{ '{{' }} user }}?"}),
     (
         "agent",
         {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.engine.formats._devall_agents import agent_document
-from workbench.engine.formats._reading import Part, Reading
+from workbench.engine.formats._reading import Part, Reading, as_template
 
 Json = Any
 
@@ -99,7 +99,7 @@ def _python(config: Part, name: str, reading: Reading) -> dict[str, Json]:
 def _human(config: Part, name: str, reading: Reading) -> dict[str, Json]:
     reading.note("DevAll waits 30 minutes for a person; here the wait has no end unless timeout_s is set.", name)
     question = config.text("description")
-    return {"question": question} if question else {}
+    return {"question": as_template(question)} if question else {}
 
 
 def _subgraph(
