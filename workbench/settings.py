@@ -152,6 +152,8 @@ RUN_PROCESSES = int(number("WORKBENCH_RUN_PROCESSES", 2))  # the runs at once ar
 RUN_STALE_S = number("WORKBENCH_RUN_STALE_S", 20)  # no heartbeat for so long: its worker is gone
 RUN_ORPHAN_S = number("WORKBENCH_RUN_ORPHAN_S", 10)  # queued for so long with an empty queue: no ticket
 RUN_DRAIN_S = number("WORKBENCH_RUN_DRAIN_S", 3)  # what a warm shutdown gives the runs to end
+WORKSPACE_MB = number("WORKBENCH_WORKSPACE_MB", 200)  # what the files of one run may take
+WORKSPACE_FILES = int(number("WORKBENCH_WORKSPACE_FILES", 20_000))
 PROVIDER_LIMITS = rates("WORKBENCH_PROVIDER_LIMITS")
 
 CELERY_BEAT_SCHEDULE = {

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.engine.events import MergeConflicted, Noted
-from workbench.engine.filestore import Quota
 from workbench.engine.filestore.diffs import changes, diff_of
 from workbench.engine.filestore.lineage import MergeConflict, Side, Tips, Write, newest, seen_by
 from workbench.engine.filestore.store import FINAL, VISITS
@@ -150,10 +148,10 @@ class RunFiles:
         if tree == base:
             return ""
         parents = [tip.commit for tip in self._tips(node, number)] or [self.space.start()]
-        name = "/".join((*self._path, self._ids[node], str(number)))
-        commit = store.commit(tree, parents, name)
-        store.set_ref(VISITS + name, commit)
-        return commit
+        return store.commit(tree, parents, self._name(node, number))
+
+    def _name(self, node: int, number: int) -> str:
+        return "/".join((*self._path, self._ids[node], str(number)))
 
     def ended(self, node: int, number: int, commit: str) -> None:
         """A visit has ended, with this commit or without: what comes after it sees what it left."""
@@ -167,6 +165,9 @@ class RunFiles:
 
     def _write(self, node: int, number: int, commit: str, tips: Tips) -> Write:
         key = (self._path, self._ids[node])
+        store, name = self.space.store, VISITS + self._name(node, number)
+        if store.exists() and store.ref(name) != commit:
+            store.set_ref(name, commit)
         write = self._earlier.get(commit) or Write(commit, key, number, seen_by(tips) | {key: number})
         write.order = (*self._order, node, number)
         self.space.writes[key, number] = write
@@ -231,9 +232,8 @@ class RunFiles:
 
 
 def run_files(
-    folder: Path, given: Mapping[str, str], quota: Quota, compiled: Any, log_recorded: Any, events: Sequence[Any]
+    space: Workspace, compiled: Any, recorded: Mapping[tuple[Any, ...], Any], events: Sequence[Any]
 ) -> RunFiles:
-    """The files of a run that begins, or goes on after what `events` tell."""
-    space = Workspace(folder, given, quota)
+    """The files of a run that begins, or goes on after what `events` tell (`recorded`: the same by their keys)."""
     plan = compiled.plan
-    return RunFiles(space, compiled.ids, plan.writers, plan.merge, log_recorded, recorded_writes(events))
+    return RunFiles(space, compiled.ids, plan.writers, plan.merge, recorded, recorded_writes(events))

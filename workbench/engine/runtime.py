@@ -37,7 +37,7 @@ from workbench.engine.runfiles import Final, RunFiles, run_files
 from workbench.engine.scheduling import EdgeFailed, Outcome, Scheduler, Visit
 from workbench.engine.under_way import UnderWay
 from workbench.engine.units import Units
-from workbench.engine.workspaces import VisitFiles
+from workbench.engine.workspaces import VisitFiles, Workspace
 
 if TYPE_CHECKING:
     from workbench.engine.compiler import CompiledPlan, Show
@@ -93,7 +93,8 @@ async def run_plan(
 
     shared = Shared(Log(journal), Budget(plan.limits), stop, compile_plan)
     run = Run(compile_plan(plan), shared)
-    run.files = run_files(workspace, given.files, quota or Quota(), run.compiled, shared.log.recorded, journal.recorded)
+    space = Workspace(workspace, given.files, quota or Quota(), attempt)
+    run.files = run_files(space, run.compiled, shared.log.recorded, journal.recorded)
     services = RunServices(
         given=given,
         vars=plan.vars,

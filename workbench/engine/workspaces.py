@@ -47,7 +47,7 @@ def workspace_fork(source: Path, target: Path) -> None:
     versions = repository_of(source)
     if versions.exists():
         shutil.copytree(versions / "objects", repository_of(target) / "objects", copy_function=_linked)
-        ignored = shutil.ignore_patterns("objects")
+        ignored = shutil.ignore_patterns("objects", "heads", "visits")  # those are of visits that it may not take
         shutil.copytree(versions, repository_of(target), ignore=ignored, dirs_exist_ok=True)
 
 
@@ -76,10 +76,12 @@ class Place:
 
 
 class Workspace:
-    """The files of one run. What blocks is for a thread; one lock holds for all of it."""
+    """The files of one run. What blocks is for a thread; one lock holds for all of it. Each later attempt works in a
+    folder of its own: a stalled worker may still be at work in that of the attempt before."""
 
-    def __init__(self, folder: Path, given: Mapping[str, str], quota: Quota) -> None:
+    def __init__(self, folder: Path, given: Mapping[str, str], quota: Quota, attempt: int = 1) -> None:
         self.root = folder.absolute()
+        self._attempt = attempt
         self.quota = quota
         self.store = Store(repository_of(self.root))
         self.joiner = Joiner(self.store, self.start, lambda key, number: self.writes.get((key, number)))
@@ -107,11 +109,11 @@ class Workspace:
             if self._places:
                 return
             main = Place(Folder(self.root))
-            self._places.append(main)
             self.root.mkdir(parents=True, exist_ok=True)
             remove(beside(self.root))
             if not self.store.exists():
                 self._begin(main)
+            self._places.append(main if self._attempt == 1 else self._another())
 
     def _begin(self, main: Place) -> None:
         self.store.make()
@@ -146,9 +148,12 @@ class Workspace:
             if place.tree == tree:
                 return place
         if not free:
-            free = [Place(Folder(beside(self.root) / str(len(self._places))))]
+            free = [self._another()]
             self._places += free
         return free[0]
+
+    def _another(self) -> Place:
+        return Place(Folder(beside(self.root) / f"{self._attempt}-{len(self._places)}"))
 
     def give(self, place: Place) -> None:
         """The visit does not need the folder any more."""
@@ -187,7 +192,8 @@ class Workspace:
         """The end: the folder holds the tree, the others go. Where there never was a file, nothing stays."""
         with self._lock:
             self.open()
-            self.fill(self._places[0], tree)
+            main = self._places[0] if self._attempt == 1 else Place(Folder(self.root))
+            self.fill(main, tree)
             remove(beside(self.root))
             if not self.store.files(tree) and self.store.tree_of(self.start()) == tree:
                 workspace_remove(self.root)

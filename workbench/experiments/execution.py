@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import platform
 import time
@@ -12,8 +11,6 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from django.conf import settings
 
 from workbench.engine.context import RunInput
 from workbench.engine.errors import WorkbenchError
@@ -34,6 +31,7 @@ from workbench.experiments.recorded import worth_keeping
 from workbench.experiments.stored import run_input, stored_plan
 from workbench.experiments.sweeping import experiment_close
 from workbench.experiments.text import storable
+from workbench.experiments.workspace import workspace_quota, workspace_ready
 from workbench.experiments.writer import Held, Writer
 
 logger = logging.getLogger(__name__)
@@ -62,27 +60,13 @@ class Outcome(NamedTuple):
 
 
 def run_prepare(run: Run) -> Prepared:
-    """Read plan, input and earlier attempts of a claimed run, and fill its workspace. Not for the loop."""
+    """Read plan, input and earlier attempts of a claimed run. Not for the loop."""
     fork_inherit(run)
     plan = stored_plan(run.plan_id)
     events, past = journal_past(run)
     met, answers = versions_met(run), answers_of(run.pk)
-    return Prepared(run, plan, run_input(run), workspace_make(run), worth_keeping(events, plan), past, met, answers)
-
-
-def workspace_make(run: Run) -> Path:
-    """The run's own folder; the first attempt puts the instance's files there."""
-    root = Path(settings.WORKSPACES) / str(run.pk)
-    if root.exists():
-        return root
-    root.mkdir(parents=True)
-    for name, text in (run.instance.files if run.instance else {}).items():
-        path = (root / name).resolve()
-        if not path.is_relative_to(root.resolve()):
-            raise WorkbenchError(f"The instance's file {name!r} would lie outside the run's workspace.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="surrogatepass")
-    return root
+    folder = workspace_ready(run, begun=bool(events))
+    return Prepared(run, plan, run_input(run), folder, worth_keeping(events, plan), past, met, answers)
 
 
 async def run_execute(
@@ -112,7 +96,6 @@ async def run_execute(
         logger.info("Run %s, attempt %s: %s", run.pk, run.attempt, journal.lost)
         return Outcome(Run.Status.LOST, str(journal.lost), "lost")
     await writer.call(lambda: run_finish(run, outcome, journal.seconds))
-    workspace_tidy(prepared.workspace)
     return outcome
 
 
@@ -136,6 +119,7 @@ async def run_outcome(
             providers=providers,
             journal=journal,
             workspace=prepared.workspace,
+            quota=workspace_quota(),
             stop=stop,
             run_id=str(run.pk),
             repetition=run.repetition,
@@ -183,9 +167,3 @@ def run_finish(run: Run, outcome: Outcome, seconds: float) -> None:
     )
     if run.experiment_id is not None:
         experiment_close(run.experiment_id)
-
-
-def workspace_tidy(workspace: Path) -> None:
-    """An empty folder tells nobody anything."""
-    with contextlib.suppress(OSError):
-        workspace.rmdir()

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.db import connection, transaction
 from pydantic import ValidationError
 
@@ -26,6 +24,7 @@ from workbench.experiments.replaying import NewPlan, plan_of_version, run_record
 from workbench.experiments.starting import plan_store
 from workbench.experiments.stored import run_input, stored_plan
 from workbench.experiments.totals import Totals
+from workbench.experiments.workspace import workspace_of
 from workbench.experiments.writer import INSERT, Held, Payloads, payloads_write
 
 
@@ -59,14 +58,20 @@ class ForkLook(NamedTuple):
         return self.fork.again
 
 
-def fork_look(parent: Run, wish: Wish) -> ForkLook:
-    """What a fork of the run would be. Raises `CannotFork`, `NoJournal`, `InvalidDocument`."""
+def fork_plan(parent: Run, wish: Wish) -> NewPlan:
+    """By which plan a fork of the run goes on. Raises `CannotFork`, `InvalidDocument`."""
+    own = NewPlan(stored_plan(parent.plan_id), parent.plan.commit, parent.plan.blob)
+    new = plan_of_version(parent, wish.topology) if wish.topology else own
+    return new._replace(plan=changed_plan(new.plan, wish.place, wish.change))
+
+
+def fork_look(parent: Run, wish: Wish, new: NewPlan | None = None) -> ForkLook:
+    """What a fork of the run would be, by its plan if that is known. Raises `CannotFork`, `NoJournal`, `InvalidDocument`."""
     if not parent.has_ended:
         raise CannotFork(f"Run {parent.pk} still goes on. Stop it, or wait for its end.")
     parent_plan = stored_plan(parent.plan_id)
-    new = plan_of_version(parent, wish.topology) if wish.topology else NewPlan(parent_plan, parent.plan.commit)
-    plan = changed_plan(new.plan, wish.place, wish.change)
-    recorded = run_recorded(parent)
+    new = new or fork_plan(parent, wish)
+    plan, recorded = new.plan, run_recorded(parent)
     made = fork(
         plan,
         parent_plan,
@@ -78,7 +83,7 @@ def fork_look(parent: Run, wish: Wish) -> ForkLook:
         repetition=parent.repetition,
     )
     again = totals(call for one in made.again for call in one.calls)
-    return ForkLook(parent, wish, new._replace(plan=plan), made, again, totals(made.events))
+    return ForkLook(parent, wish, new, made, again, totals(made.events))
 
 
 def totals(events: Any) -> Totals:
@@ -150,11 +155,6 @@ def fork_inherit(run: Run) -> None:
     workspace_fork(workspace_of(parent), workspace_of(run))
     with transaction.atomic():
         events_inherit(run, made.events)
-
-
-def workspace_of(run: Run) -> Path:
-    """The folder of a run's files."""
-    return Path(settings.WORKSPACES) / str(run.pk)
 
 
 def events_inherit(run: Run, events: Sequence[Any]) -> None:
