@@ -9,7 +9,6 @@ from typing import Any
 from workbench.engine.documents import pointer
 from workbench.engine.errors import Problem
 from workbench.engine.nodes import NODES
-from workbench.engine.plugins import nearest
 from workbench.engine.reachability import Shape
 from workbench.engine.spec import EdgeSpec, TopologySpec
 
@@ -18,7 +17,7 @@ DEEPEST_SCOPES = 3
 
 def graph_problems(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
     """Every problem of the graph, errors and warnings."""
-    yield from _ends(spec)
+    yield from _ends(shape, spec)
     yield from _reach(shape)
     yield from _cycles(shape)
     yield from _late_data(shape)
@@ -90,7 +89,7 @@ def _values(condition: dict[str, Any]) -> list[Any] | None:
     return [condition["equals"]] if "equals" in condition else condition.get("in")
 
 
-def _ends(spec: TopologySpec) -> Iterator[Problem]:
+def _ends(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
     known = list(spec.nodes)
     for word, names in (("start", spec.start), ("end", spec.end)):
         if not names:
@@ -101,7 +100,7 @@ def _ends(spec: TopologySpec) -> Iterator[Problem]:
         for position, name in enumerate(names):
             path = f"/{word}/{position}"
             if name not in spec.nodes:
-                yield Problem("error", f"unknown_{word}", path, f"There is no node {name!r}.{nearest(name, known)}")
+                yield Problem("error", f"unknown_{word}", path, f"There is no node {name!r}.{shape.nearest(name)}")
             elif name in names[:position]:
                 yield Problem("error", f"duplicate_{word}", path, f"{name!r} stands twice in {word!r}.", "Delete one.")
 

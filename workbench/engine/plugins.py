@@ -6,6 +6,7 @@ import difflib
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -18,6 +19,21 @@ def nearest(name: str, names: list[str]) -> str:
     """` Did you mean 'x'?` for the known name most like `name`, or nothing."""
     found = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return f" Did you mean {found[0]!r}?" if found else ""
+
+
+class Nearest:
+    """`nearest` among the names of one document, bounded: where thousands are misspelt the first ones get a hint."""
+
+    MOST_COMPARED = 100_000
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = list(names)
+        self._said: dict[str, str] = {}
+
+    def __call__(self, name: str) -> str:
+        if name not in self._said and len(self._said) * len(self._names) <= self.MOST_COMPARED:
+            self._said[name] = nearest(name, self._names)
+        return self._said.get(name, "")
 
 
 class Plugins(Generic[T]):

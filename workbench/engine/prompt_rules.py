@@ -68,7 +68,7 @@ def _node(shape: Shape, node: str, path: str, reference: Reference, alone: bool)
     other = steps[0]
     where = f"line {reference.line}"
     if other not in shape.index:
-        message = f"The prompt names node {other!r}, which does not exist ({where}).{nearest(other, list(shape.nodes))}"
+        message = f"The prompt names node {other!r}, which does not exist ({where}).{shape.nearest(other)}"
         yield Problem("error", "unknown_name", path, message)
         return
     if len(steps) > 1 and steps[1] not in NODE_ATTRIBUTES:

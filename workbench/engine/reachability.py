@@ -10,6 +10,7 @@ from functools import cached_property
 
 import rustworkx
 
+from workbench.engine.plugins import Nearest
 from workbench.engine.spec import EdgeSpec
 
 
@@ -35,6 +36,11 @@ class Shape:
             for number, edge in enumerate(edges)
             if edge.source in self.index and edge.target in self.index
         ]
+
+    @cached_property
+    def nearest(self) -> Nearest:
+        """Hints for misspelt ids."""
+        return Nearest(self.nodes)
 
     @cached_property
     def out(self) -> list[list[tuple[int, int, int, EdgeSpec]]]:

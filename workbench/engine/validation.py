@@ -17,7 +17,7 @@ from workbench.engine.documents import pointer, read_json
 from workbench.engine.errors import InvalidDocument, PluginError, Problem, has_errors
 from workbench.engine.graph_rules import graph_problems
 from workbench.engine.nodes import NODES, Catalogue, Node, NodeConfig, Surroundings, surroundings_of
-from workbench.engine.plugins import nearest
+from workbench.engine.plugins import Nearest, nearest
 from workbench.engine.prompt_rules import prompt_problems
 from workbench.engine.providers import model_has_price
 from workbench.engine.reachability import Shape
@@ -299,11 +299,12 @@ def _ids(spec: TopologySpec) -> Iterator[Problem]:
 
 def _edges(spec: TopologySpec) -> Iterator[Problem]:
     seen: dict[str, int] = {}
+    near = Nearest(spec.nodes)
     for index, edge in enumerate(spec.edges):
         path = f"/edges/{index}"
         for end, name in (("from", edge.source), ("to", edge.target)):
             if name not in spec.nodes:
-                message = f"There is no node {name!r}.{nearest(name, list(spec.nodes))}"
+                message = f"There is no node {name!r}.{near(name)}"
                 yield Problem("error", "edge_to_nowhere", f"{path}/{end}", message)
         same = seen.setdefault(edge.model_dump_json(), index)
         if same != index:
