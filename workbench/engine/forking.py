@@ -71,12 +71,15 @@ def changed_plan(plan: RunPlan, place: Place, change: Change) -> RunPlan:
         raise CannotFork(f"There is no node {place.node!r} in this topology.")
     config = _changed_config(plan, place.node, node, change)
     document = plan.topology["nodes"][place.node] | _shown(plan.topology["nodes"][place.node], change)
-    return plan.model_copy(
-        update={
-            "nodes": plan.nodes | {place.node: node.model_copy(update={"config": config})},
-            "topology": plan.topology | {"nodes": plan.topology["nodes"] | {place.node: document}},
-        }
-    )
+    nodes = plan.topology["nodes"] | {place.node: document}
+    return _with_node(plan, place.node, config, topology=plan.topology | {"nodes": nodes})
+
+
+def _with_node(plan: RunPlan, name: str, config: dict[str, Json], **more: Any) -> RunPlan:
+    """A plan of its own: a copy would keep the hash of the other."""
+    nodes = plan.nodes | {name: plan.nodes[name].model_copy(update={"config": config})}
+    fields = {field: getattr(plan, field) for field in RunPlan.model_fields}
+    return RunPlan(**{**fields, "nodes": nodes, **more})
 
 
 def _changed_inside(plan: RunPlan, place: Place, change: Change) -> RunPlan:
@@ -85,9 +88,7 @@ def _changed_inside(plan: RunPlan, place: Place, change: Change) -> RunPlan:
     if inner is None:
         raise CannotFork(f"Node {outer!r} holds no topology.")
     changed = changed_plan(inner, place._replace(path=place.path[1:]), change)
-    node = plan.nodes[outer]
-    config = node.config | {"plan": changed.model_dump(mode="json")}
-    return plan.model_copy(update={"nodes": plan.nodes | {outer: node.model_copy(update={"config": config})}})
+    return _with_node(plan, outer, plan.nodes[outer].config | {"plan": changed.model_dump(mode="json")})
 
 
 def _shown(document: Mapping[str, Json], change: Change) -> dict[str, Json]:
