@@ -179,14 +179,15 @@ def _key(event: Any) -> tuple[Any, ...]:
 
 
 class Shared:
-    """What a run and the topologies nested in it have in common. `told`: every message of every visit, by node."""
+    """What a run and the topologies nested in it have in common. `told`: every message of every visit, by node and
+    by the visits around it: those of a map inside a topology come in any order."""
 
     def __init__(
         self, log: Log, budget: Budget, stop: asyncio.Event, compiled: Callable[[RunPlan], CompiledPlan]
     ) -> None:
         self.log, self.budget, self.stop, self.compiled = log, budget, stop, compiled
         self.order: list[str] = []
-        self.told: dict[str, list[str]] = {}
+        self.told: dict[str, dict[tuple[str, ...], list[str]]] = {}
 
 
 class Came(NamedTuple):
@@ -533,7 +534,8 @@ class Run:
             return
         end = self._judged(node, visit, came.what)
         self.emitted[node.node].append(end.messages)
-        self.shared.told.setdefault(self._names[visit.node], []).extend(message.text for message in end.messages)
+        told = self.shared.told.setdefault(self._names[visit.node], {})
+        told.setdefault(self.path, []).extend(message.text for message in end.messages)
         self._statuses[visit.node, visit.number] = end.status
         if self.files is not None:
             self.files.ended(visit.node, visit.number, came.commit)
@@ -663,7 +665,7 @@ class Run:
             partial=partial,
             visits={name: count for name, count in self.budget.visits.items() if count},
             order=self.shared.order,
-            node_outputs=self.shared.told,
+            node_outputs={name: _in_order(told) for name, told in self.shared.told.items()},
             usage=self.budget.usage,
             asking=self._asking,
         )
@@ -702,3 +704,12 @@ def _working_seconds(recorded: Any) -> float:
             began = event.at
         last = max(event.at, began or 0.0)
     return total + (last - began if began is not None else 0.0)
+
+
+def _in_order(told: Mapping[tuple[str, ...], list[str]]) -> list[str]:
+    """What a node said, in the order of the visits, and of a map's units, around it."""
+
+    def place(path: tuple[str, ...]) -> list[list[int]]:
+        return [[int(number) for number in step.split(".")[1:]] for step in path]
+
+    return [text for path in sorted(told, key=place) for text in told[path]]
