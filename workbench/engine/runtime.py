@@ -686,7 +686,7 @@ class Run:
         if not refused:
             ends = ", ".join(repr(name) for name in self.plan.end)
             return _Ending("incomplete", f"No end node ({ends}) gave an output.", "no_output")
-        number = next(iter(refused))
+        number = min(refused)  # the same one, whichever branch came first
         edge = self.compiled.graph.edges[number]
         source, target = self.compiled.ids[edge.source], self.compiled.ids[edge.target]
         text = f"The edge from {source!r} to {target!r} may fire {edge.max} times (max); it would have fired once more."
