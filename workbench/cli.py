@@ -17,6 +17,7 @@ COMMANDS = {
     "import": "workbench.topologies.importing_command:import_",
     "run": "workbench.experiments.commands:run",
     "replay": "workbench.experiments.replay_command:replay",
+    "fork": "workbench.experiments.fork_command:fork",
     "experiment": "workbench.results.commands:experiment",
     "dataset": "workbench.datasets.commands:dataset",
     "score": "workbench.evaluations.commands:score",
