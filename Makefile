@@ -10,6 +10,9 @@
 .PHONY: run setup dev canvas test check lock
 .DEFAULT_GOAL := run
 
+# Every start of a process would compile all that it loads: most of a second for the web server, more for a worker.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 PORT ?= 8000

@@ -23,6 +23,9 @@ PATIENCE_S = 5.0
 WITHOUT = frozenset({"scripted"})
 QUANTIZATION = "quantization of "
 
+EXPERIMENTS_REMEMBERED = 64
+
+_met_first: dict[int, dict[str, str]] = {}
 _asking: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
@@ -95,11 +98,20 @@ def experiment_plans(experiment: Experiment) -> QuerySet[Plan]:
 
 def versions_met(run: Run) -> dict[str, str]:
     """What the experiment's first run wrote down, this one's earlier attempt included; empty where there is none."""
-    if run.experiment_id is None:
-        return {}
-    first = RunEvent.objects.filter(run__experiment=run.experiment_id, sequence=1, kind="run_started")
-    data = first.order_by("run_id").values_list("data", flat=True).first()
-    return {} if data is None else dict(event_read(data).versions)
+    return {} if run.experiment_id is None else _first_met(run.experiment_id) or {}
+
+
+def _first_met(experiment_id: int) -> dict[str, str] | None:
+    """Once written down it stays, and is asked for by every run of the experiment."""
+    if experiment_id not in _met_first:
+        first = RunEvent.objects.filter(run__experiment=experiment_id, sequence=1, kind="run_started")
+        data = first.order_by("run_id").values_list("data", flat=True).first()
+        if data is None:
+            return None
+        while len(_met_first) >= EXPERIMENTS_REMEMBERED:
+            _met_first.pop(next(iter(_met_first)), None)
+        _met_first[experiment_id] = dict(event_read(data).versions)
+    return _met_first[experiment_id]
 
 
 def versions_of(run: Run) -> dict[str, str]:

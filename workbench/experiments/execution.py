@@ -23,7 +23,7 @@ from workbench.engine.under_way import UnderWay
 from workbench.experiments import lifecycle, tickets
 from workbench.experiments.digests import changes, model_versions, versions_met
 from workbench.experiments.forking import fork_inherit
-from workbench.experiments.journal import DatabaseJournal, Past, journal_past
+from workbench.experiments.journal import DatabaseJournal, Past, journal_new, journal_past
 from workbench.experiments.models import Run
 from workbench.experiments.questions import answers_of
 from workbench.experiments.questions_desk import desk_make
@@ -63,8 +63,9 @@ def run_prepare(run: Run) -> Prepared:
     """Read plan, input and earlier attempts of a claimed run. Not for the loop."""
     fork_inherit(run)
     plan = stored_plan(run.plan_id)
-    events, past = journal_past(run)
-    met, answers = versions_met(run), answers_of(run.pk)
+    new = run.attempt == 1 and run.parent_id is None  # nothing can have happened yet
+    events, past = journal_new(run) if new else journal_past(run)
+    met, answers = versions_met(run), {} if new else answers_of(run.pk)
     folder = workspace_ready(run, begun=bool(events))
     return Prepared(run, plan, run_input(run), folder, worth_keeping(events, plan), past, met, answers)
 

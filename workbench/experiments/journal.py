@@ -107,10 +107,15 @@ def event_json(data: str) -> str:
     return json.dumps(whole(data, payloads_of([data]))) if data.startswith(APART) else data
 
 
+def journal_new(run: Run) -> tuple[list[Any], Past]:
+    """The same where nothing has happened yet."""
+    return [], Past(0, Totals(seconds_before=run.seconds))
+
+
 def journal_past(run: Run) -> tuple[list[Any], Past]:
     """The events of earlier attempts, and what they add up to. What a fork has from its parent it has not spent."""
     rows = RunEvent.objects.filter(run=run).order_by("sequence").values_list("sequence", "attempt", "data")
-    past, events = Past(0, Totals(seconds_before=run.seconds)), list[Any]()
+    events, past = journal_new(run)
     for chunk in batched(rows.iterator(chunk_size=CHUNK), CHUNK):
         read = events_read([data for _, _, data in chunk])
         for event, (sequence, attempt, _) in zip(read, chunk, strict=True):

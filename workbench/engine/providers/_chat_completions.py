@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 Body = dict[str, Any]
 SMALLEST_WINDOW = 2048
 HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+ONCE = {"Connection": "close"}
+HASTY = "llama.cpp"
+"""The server that closes some connections right after an answer; a call that is sent on one of these is lost."""
 DRAIN_S = 0.1
 REFUSABLE = {"stream_options": "stream_options", "max_tokens": "max_completion_tokens"}
 """What some servers refuse, and the word by which their refusal is known."""
@@ -51,6 +54,8 @@ class ChatCompletions:
     def __init__(self, target: Target) -> None:
         self.target = target
         self._client, self._session = LoopBound(), LoopBound()
+        self._reuses = not is_local(target.url)
+        """Whether connections are used again: on a computer's own servers once it is known that they are not hasty."""
         self._refused = {"max_tokens"} if "//api.openai.com" in target.url else set[str]()
 
     async def chat(
@@ -87,15 +92,16 @@ class ChatCompletions:
     async def _answer(self, body: Body, model: str) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer, begun; asked again without what the server refuses, for a refused request is not a call."""
         target = self.target
-        connections: aiohttp.ClientSession = self._session.get(lambda: session(target, reuse=not is_local(target.url)))
+        connections: aiohttp.ClientSession = self._session.get(lambda: session(target))
         key = {"Authorization": f"Bearer {target.key}"} if target.key else {}
         while True:
             async with connections.post(
                 f"{target.url}/chat/completions",
                 data=json.dumps(self._adapted(body), ensure_ascii=False).encode(errors="replace"),
-                headers={**HEADERS, **key},
+                headers={**HEADERS, **key, **({} if self._reuses else ONCE)},
                 allow_redirects=False,
             ) as response:
+                self._reuses = not is_local(target.url) or HASTY not in response.headers.get("Server", "").lower()
                 if response.status < 300:
                     yield response
                     return

@@ -166,13 +166,13 @@ def transport(*, use_proxy: bool, reuse: bool = True) -> httpx.AsyncBaseTranspor
     )
 
 
-def session(target: Target, *, reuse: bool = True) -> aiohttp.ClientSession:
+def session(target: Target) -> aiohttp.ClientSession:
     """The same connections without a client above them, for where its share of a call is larger than all the rest."""
     import aiohttp
     import httpx
 
     waits = aiohttp.ClientTimeout(total=None, sock_connect=target.timeouts.connect)  # `Watch` does the rest
-    return _session(httpx.create_ssl_context(), use_proxy=target.use_proxy, reuse=reuse, timeout=waits)
+    return _session(httpx.create_ssl_context(), use_proxy=target.use_proxy, reuse=True, timeout=waits)
 
 
 def _session(context: ssl.SSLContext, *, use_proxy: bool, reuse: bool, **more: Any) -> aiohttp.ClientSession:
