@@ -40,7 +40,7 @@ class Experiment(models.Model):
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.DRAFT, db_index=True)
     ships = models.BooleanField(default=False)
     forked_from = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="forks", help_text="Its runs are forks."
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks", help_text="Its runs are forks."
     )
     fork = models.JSONField(default=dict, blank=True, help_text='{"node", "visit", "change"}, of a forked experiment.')
     author = models.CharField(max_length=200, blank=True)
@@ -107,7 +107,7 @@ class Run(models.Model):
     )
     input = models.TextField(blank=True, help_text="What was typed, for a run without an instance.")
     parent = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="forks", help_text="What it is a fork of."
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks", help_text="What it is a fork of."
     )
     fork_node = models.CharField(max_length=500, blank=True, help_text="Where it left its parent.")
     fork_visit = models.PositiveIntegerField(default=0)
