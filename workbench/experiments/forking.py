@@ -138,8 +138,10 @@ def wish_of(run: Run) -> Wish:
 def fork_inherit(run: Run) -> None:
     """Once, before a fork begins: what it takes from its parent goes into its journal and its workspace."""
     parent = run.parent
-    if parent is None or run.events.exists():
+    if not run.fork_node or run.events.exists():
         return
+    if parent is None:
+        raise CannotFork("The run that this is a fork of was deleted before it began.")
     wish, plan = wish_of(run), stored_plan(run.plan_id)
     recorded = run_recorded(parent)
     made = fork(
