@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from django.db import transaction
@@ -201,10 +201,11 @@ def outcome_words(question: Question) -> str:
         return "It is open."
     said = question.choice or question.answer or ", ".join(file["name"] for file in question.files)
     said = said if len(said) <= 200 else f"{said[:200]}…"
-    ago = timesince(question.answered_at)
+    age = timezone.now() - question.answered_at
+    when = "just now" if age < timedelta(minutes=1) else f"{timesince(question.answered_at, depth=1)} ago"
     if question.status == Question.Status.TIMED_OUT:
-        return f"Its time was up {ago} ago{f', and {said!r} was taken' if said else ''}."
-    return f"{question.answered_by or 'Somebody'} answered {ago} ago: {said!r}."
+        return f"Its time was up {when}{f', and “{said}” was taken' if said else ''}."
+    return f"{question.answered_by or 'Somebody'} answered {when}: “{said}”"
 
 
 def upload_keep(name: str, content: bytes) -> dict[str, object]:
