@@ -43,6 +43,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup)
+@click.version_option(package_name="workbench", message="workbench %(version)s")
 def workbench() -> None:
     """Model topologies of agents, run them, judge them, compare outcome against cost."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workbench.settings")

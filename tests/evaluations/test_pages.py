@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from tests.evaluations.rows import make_experiment
 from workbench.evaluations.models import Evaluation
@@ -58,6 +59,24 @@ def test_sending_the_form_queues_the_evaluation_and_leads_to_it(client, experime
     }
 
 
+def test_judging_the_same_runs_in_the_same_way_again_is_asked_about_first(client, experiment):
+    first = judged(experiment)
+    same = {"evaluator": "echo_judge", "limit": "5", "case": "keep", "words": ""}
+    first.options = {"case": "keep", "limit": 5, "strict": False, "words": [], "weight": None}
+    first.save()
+    address = reverse("evaluation_create", args=[experiment.pk])
+
+    asked = client.post(address, same).content.decode()
+    client.post(address, {**same, "limit": "6"})
+    client.post(address, {**same, "again": "1"})
+    experiment.runs.filter(pk=experiment.runs.first().pk).update(ended_at=timezone.now())
+    client.post(address, same)
+
+    assert "has judged these runs with these options already" in asked
+    assert first.get_absolute_url() in asked
+    assert Evaluation.objects.count() == 4
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -87,7 +106,7 @@ def test_page_shows_metrics_scores_reasons_and_links_to_runs(client, experiment)
     assert "not scored: The run succeeded without an answer." in text
     assert "&lt;b&gt;bold&lt;/b&gt;" in text
     assert experiment.runs.first().get_absolute_url() in text
-    assert "hx-trigger" not in text, "what is finished no longer asks"
+    assert "hx-trigger" not in text.partition("<main")[2], "what is finished no longer asks"
 
 
 def test_page_asks_again_while_the_evaluation_is_open(client, experiment):

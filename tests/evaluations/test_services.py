@@ -30,7 +30,7 @@ def test_every_wrong_option_is_named():
 
     messages = [problem.message for problem in caught.value.problems]
     assert messages == [
-        "Option limit: input should be greater than or equal to 1.",
+        "Option limit: it must be at least 1; it is 0.",
         "echo_judge has no option 'colour'. Its options: case, limit, strict, words, weight.",
     ]
 

@@ -9,6 +9,8 @@ from django.urls import reverse
 
 from tests.experiments.rows import make_dataset, make_experiment
 from workbench.experiments.models import Experiment, Run
+from workbench.topologies.selectors import stored_topology
+from workbench.topologies.services import topology_save
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +23,7 @@ def form_data(dataset="", **changes):
         "configuration-0-model": "", "configuration-0-temperature": "0.5", "configuration-0-seed": "",
         "configuration-0-max_output_tokens": "", "configuration-0-label": "", "configuration-0-more": "",
         "evaluator-TOTAL_FORMS": "1", "evaluator-INITIAL_FORMS": "1", "evaluator-0-name": "exact_match",
-        "evaluator-0-options": '{"casefold": true}',
+        "evaluator-0-option-casefold": "on", "evaluator-0-option-strip": "on",
     }  # fmt: skip
     return {**data, **changes}
 
@@ -50,9 +52,9 @@ class TestPlanning:
             ({"configuration-0-more": r'{"vars": {"tone": "a\ud800"}}'}, "a lone surrogate"),
             ({"configuration-0-more": r'{"vars": {"tone": "a\u0000"}}'}, "holds a NUL character"),
             ({"configuration-0-more": '{"vars": {}, "vars": {}}'}, "stands twice"),
-            ({"evaluator-0-options": '{"casefold": NaN}'}, "NaN is not a JSON number"),
-            ({"evaluator-0-options": "[" * 2000}, "levels deep"),
-            ({"evaluator-0-options": "[1]"}, "Write an object, in braces."),
+            ({"configuration-0-more": '{"vars": NaN}'}, "NaN is not a JSON number"),
+            ({"configuration-0-more": "[" * 2000}, "levels deep"),
+            ({"configuration-0-more": "[1]"}, "Write an object, in braces."),
         ],
     )
     def test_json_that_no_database_keeps_is_named_at_its_field(self, client, topologies, change, sentence):
@@ -82,6 +84,59 @@ class TestPlanning:
         removed = client.post(reverse("experiment_create"), form_data(str(version), row="remove configurations 0"))
         assert 'name="configuration-0-topology"' not in removed.content.decode()
 
+    def test_another_evaluator_shows_its_own_options_and_forgets_those_of_the_first(self, client, topologies):
+        other = {"evaluator-0-name": "bleu", "evaluator-0-shown": "exact_match"}
+
+        page = client.post(
+            reverse("experiment_create"), form_data(str(make_dataset()), **other, row="show evaluators 0")
+        ).content.decode()
+        client.post(reverse("experiment_create"), form_data(str(make_dataset()), **other))
+
+        assert 'name="evaluator-0-option-smooth_method"' in page
+        assert 'name="evaluator-0-option-casefold"' not in page
+        assert Experiment.objects.get().evaluators == [{"name": "bleu", "options": {}}]
+
+    def test_an_older_version_of_a_topology_can_be_chosen_and_stays_chosen(self, client, topologies):
+        first = stored_topology("chain")
+        topology_save(
+            "chain", first.text.replace('"name": "chain"', '"description": "Later", "name": "chain"'), "Later"
+        )
+        page = client.get(reverse("experiment_create") + "?topology=chain").content.decode()
+        chosen = {"configuration-0-version": first.commit}
+
+        client.post(reverse("experiment_create"), form_data(str(make_dataset()), **chosen))
+        experiment = Experiment.objects.get()
+        edit = client.get(reverse("experiment_edit", args=[experiment.pk])).content.decode()
+
+        assert f'<option value="{first.commit}">' in page
+        assert "Later" in page
+        assert experiment.configurations.get().commit == first.commit
+        assert f'<option value="{first.commit}" selected>' in edit
+
+    def test_a_version_of_another_topology_is_no_version_of_this_one(self, client, topologies):
+        wrong = {"configuration-0-version": "f" * 40}
+
+        refused = client.post(reverse("experiment_create"), form_data(str(make_dataset()), **wrong))
+        moved = {**wrong, "configuration-0-shown": "another"}
+        client.post(reverse("experiment_create"), form_data(str(make_dataset()), **moved))
+
+        assert "not one of the available choices" in refused.content.decode()
+        assert Experiment.objects.get().configurations.get().commit == ""
+
+    def test_a_draft_is_deleted_after_a_question_and_nothing_else_is(self, client, topologies):
+        client.post(reverse("experiment_create"), form_data(str(make_dataset())))
+        draft = Experiment.objects.get()
+        started = make_experiment()
+        question = client.get(reverse("experiment_delete", args=[draft.pk])).content.decode()
+
+        gone = client.post(reverse("experiment_delete", args=[draft.pk]), follow=True).content.decode()
+        kept = client.post(reverse("experiment_delete", args=[started.pk]), follow=True).content.decode()
+
+        assert "Delete the draft" in question
+        assert "was deleted" in gone
+        assert "Only a draft can be deleted" in kept
+        assert list(Experiment.objects.all()) == [started]
+
     @pytest.mark.parametrize(
         ("which", "wanted"),
         [
@@ -101,7 +156,8 @@ class TestPlanning:
         [
             ({"name": ""}, "This field is required"),
             ({"configuration-0-more": "{oops"}, "This is not JSON"),
-            ({"configuration-0-model": "gpt"}, "configurations 1 overrides model"),
+            ({"configuration-0-model": "gpt"}, "a model is written provider/name"),
+            ({"evaluator-0-name": "bleu", "evaluator-0-option-max_ngram_order": "0"}, "greater than or equal to 1"),
             ({"configuration-TOTAL_FORMS": "0"}, "configurations"),
             ({"repetitions": "0"}, "greater than or equal to 1"),
         ],
@@ -190,7 +246,6 @@ class TestStart:
                 {"configuration-0-model": "olama/qwen3"},
                 "There is no provider &#x27;olama&#x27;. Did you mean",
             ),
-            ({"evaluator-0-options": '{"casefol": true}'}, "Evaluator exact_match"),
             ({"configuration-0-more": '{"vars": {"tone": "dry"}}'}, "no var &#x27;tone&#x27;"),
             ({"cost_usd": "1", "configuration-0-model": "openai_compatible/unheard-of"}, "price"),
         ],

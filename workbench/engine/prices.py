@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workbench.engine.documents import read_json
 from workbench.engine.errors import WorkbenchError, has_errors
+from workbench.engine.faultwords import fault_words
 from workbench.engine.pricing import Machine, Price
 
 VARIABLE = "WORKBENCH_PRICES"
@@ -100,6 +101,6 @@ def _sentence(fault: Any) -> str:
     where = "/".join(str(part) for part in fault["loc"] if part not in UNION)
     example = '"ollama/tiny": {"input_per_million": "0.10", "output_per_million": "0.40"} or "ollama/tiny": "free"'
     return (
-        f"The file of {VARIABLE}, at {where or 'the top'}: {fault['msg'][:1].lower()}{fault['msg'][1:]}. Under `models` "
+        f"The file of {VARIABLE}, at {where or 'the top'}: {fault_words(fault)}. Under `models` "
         f'write {example}; under `machines` "ollama": {{"usd_per_hour": "1.20", "watts": 300}}.'
     )

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from workbench.engine.errors import EvaluationError, InvalidDocument, Problem
+from workbench.engine.errors import EvaluationError
 from workbench.engine.evaluation import EVALUATORS, Evaluator
-from workbench.engine.plugins import nearest
+from workbench.experiments.evaluators import evaluator_with
 
 
 class EvaluatorCard(NamedTuple):
@@ -22,15 +22,6 @@ class EvaluatorCard(NamedTuple):
     missing: tuple[str, ...]
 
 
-def evaluator_with(name: str, options: Mapping[str, Any]) -> Evaluator:
-    """The evaluator, ready to judge. Raises `PluginError` for its name, `InvalidDocument` for its options."""
-    evaluator = EVALUATORS.get(name)
-    try:
-        return evaluator(evaluator.Options.model_validate(dict(options)))
-    except ValidationError as error:
-        raise InvalidDocument([option_problem(dict(one), evaluator) for one in error.errors()]) from error
-
-
 def evaluator_ready(name: str, options: Mapping[str, Any]) -> Evaluator:
     """The evaluator, if it can start here. Raises `EvaluationError` naming all that is missing."""
     evaluator = evaluator_with(name, options)
@@ -38,20 +29,6 @@ def evaluator_ready(name: str, options: Mapping[str, Any]) -> Evaluator:
     if missing:
         raise EvaluationError(f"{name} can't start here: {' '.join(missing)}")
     return evaluator
-
-
-def option_problem(error: dict[str, Any], evaluator: type[Evaluator]) -> Problem:
-    """One of pydantic's errors as a sentence that names the option."""
-    where = ".".join(str(part) for part in error["loc"])
-    known = ", ".join(evaluator.Options.model_fields) or "none"
-    if error["type"] == "extra_forbidden":
-        likely = nearest(where, list(evaluator.Options.model_fields))
-        message = f"{evaluator.name()} has no option {where!r}.{likely} Its options: {known}."
-    elif error["type"] == "missing":
-        message = f"{evaluator.name()} needs the option {where!r}."
-    else:
-        message = f"Option {where or 'values'}: {error['msg'][:1].lower()}{error['msg'][1:]}."
-    return Problem("error", "option", "/" + "/".join(str(part) for part in error["loc"]), message)
 
 
 def evaluator_cards() -> list[EvaluatorCard]:

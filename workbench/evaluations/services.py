@@ -47,6 +47,24 @@ def evaluation_start(
     return evaluation
 
 
+def evaluation_same(
+    experiment: Experiment, evaluator: str, options: Mapping[str, Any], *, include_partial: bool
+) -> Evaluation | None:
+    """An evaluation that would come to the same, for it judged the same runs in the same way: unless a run ended since.
+
+    Raises what `evaluation_start` raises.
+    """
+    ready = evaluator_ready(evaluator, options)
+    alike = experiment.evaluations.filter(
+        evaluator=evaluator, evaluator_version=ready.version, include_partial=include_partial
+    ).exclude(status=Evaluation.Status.FAILED)
+    wanted = ready.options.model_dump(mode="json")
+    found = next((one for one in alike.order_by("-id") if one.options == wanted), None)
+    if found is None or experiment.runs.filter(ended_at__gt=found.started_at or found.created_at).exists():
+        return None
+    return found
+
+
 def experiment_evaluate(experiment: Experiment) -> list[Evaluation]:
     """Start what the experiment asked for, once per end of it. What can't start is kept as failed."""
     with transaction.atomic():

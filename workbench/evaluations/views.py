@@ -18,7 +18,7 @@ from workbench.evaluations import selectors
 from workbench.evaluations.forms import EvaluationForm
 from workbench.evaluations.models import Evaluation
 from workbench.evaluations.options import evaluator_cards
-from workbench.evaluations.services import evaluation_start
+from workbench.evaluations.services import evaluation_same, evaluation_start
 from workbench.experiments.models import Experiment, Run
 
 PER_PAGE = 50
@@ -50,13 +50,12 @@ def evaluation_create(request: HtmxRequest, pk: int) -> HttpResponse:
     form = EvaluationForm(name, request.POST)
     if not form.is_valid():
         return evaluations_page(request, experiment, form=form)
+    options, partial = form.given(form.cleaned_data), form.cleaned_data["include_partial"]
     try:
-        evaluation = evaluation_start(
-            experiment,
-            name,
-            form.given(form.cleaned_data),
-            include_partial=form.cleaned_data["include_partial"],
-        )
+        same = evaluation_same(experiment, name, options, include_partial=partial)
+        if same is not None and "again" not in request.POST:
+            return evaluations_page(request, experiment, form=form, same=same)
+        evaluation = evaluation_start(experiment, name, options, include_partial=partial)
     except WorkbenchError as error:
         form.add_error(None, str(error))
         return evaluations_page(request, experiment, form=form)
@@ -65,9 +64,14 @@ def evaluation_create(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 def evaluations_page(
-    request: HtmxRequest, experiment: Experiment, *, form: EvaluationForm | None = None, problem: str = ""
+    request: HtmxRequest,
+    experiment: Experiment,
+    *,
+    form: EvaluationForm | None = None,
+    problem: str = "",
+    same: Evaluation | None = None,
 ) -> HttpResponse:
-    """List and forms; `form` is the one that was sent and refused."""
+    """List and forms; `form` is the one that was sent and refused, or not taken yet because there is the `same`."""
     forms = [
         (card, form if form and form.evaluator == card.name else EvaluationForm(card.name))
         for card in evaluator_cards()
@@ -81,12 +85,13 @@ def evaluations_page(
         "forms": forms,
         "sent": form,
         "problem": problem,
+        "same": same,
         "ended": experiment.runs.filter(status__in=Run.ENDED).count(),
         "runs": experiment.runs.count(),
     }
     fragment = request.htmx and not (form or problem)
     template = "evaluations/_evaluations.html" if fragment else "evaluations/experiment_evaluations.html"
-    return render(request, template, context, status=422 if form or problem else 200)
+    return render(request, template, context, status=200 if same else 422 if form or problem else 200)
 
 
 @require_GET

@@ -85,11 +85,16 @@ def experiment_models(experiment: Experiment) -> list[ModelMet]:
     started = RunEvent.objects.filter(run__experiment=experiment, kind="run_started")
     ends = started.order_by().values("run__configuration").annotate(first=Min("pk"), last=Max("pk"))
     wanted = {pk for row in ends.values_list("first", "last") for pk in row}
-    plans = {plan.pk: RunPlan.model_validate(plan.data).models() for plan in experiment_plans(experiment)}
+    plans = {plan.pk: models_planned(plan) for plan in experiment_plans(experiment)}
     found: dict[ModelMet, None] = {}
     for plan, data in started.filter(pk__in=wanted).order_by("pk").values_list("run__plan", "data"):
         found.update(dict.fromkeys(models_met(plans.get(plan, ()), event_read(data).versions)))
     return sorted(found)
+
+
+def models_planned(plan: Plan) -> set[str]:
+    """The models that a stored plan names."""
+    return RunPlan.model_validate(plan.data).models() if plan.data.get("nodes") else set()
 
 
 def experiment_plans(experiment: Experiment) -> QuerySet[Plan]:

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
 from workbench.catalog.probing import providers_known, providers_probed
 from workbench.datasets.models import Instance
 from workbench.engine.errors import InvalidDocument, PluginError, Problem, WorkbenchError
-from workbench.engine.evaluation import EVALUATORS
 from workbench.engine.planning import RunPlan, plan_topology, shared_windows
 from workbench.engine.validation import check_topology
 from workbench.experiments import fitness
+from workbench.experiments.evaluators import evaluator_with
 from workbench.experiments.models import Configuration, Experiment
-from workbench.experiments.spec import shape_problems
 from workbench.topologies.library import Library
 from workbench.topologies.selectors import stored_topology
 
@@ -170,14 +167,13 @@ def evaluator_problems(chosen: Sequence[dict[str, Any]]) -> list[Problem]:
     for number, choice in enumerate(chosen):
         name, path = str(choice["name"]), f"/evaluators/{number}"
         try:
-            evaluator = EVALUATORS.get(name)
-            missing = evaluator(evaluator.Options.model_validate(choice.get("options", {}))).requirements()
+            missing = evaluator_with(name, choice.get("options") or {}).requirements()
         except PluginError as failure:
             found.append(error("unknown_evaluator", f"{path}/name", str(failure)))
-        except ValidationError as failure:
+        except InvalidDocument as failure:
             found += [
                 problem._replace(path=f"{path}/options{problem.path}", message=f"Evaluator {name}: {problem.message}")
-                for problem in shape_problems(failure)
+                for problem in failure.problems
             ]
         else:
             found += [error("requirement", path, f"Evaluator {name}: {sentence}") for sentence in missing]

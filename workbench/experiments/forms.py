@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,33 +11,12 @@ from pydantic import ValidationError
 
 from workbench.datasets.models import DatasetVersion
 from workbench.datasets.services import dataset_version
-from workbench.engine.documents import read_json
-from workbench.engine.errors import WorkbenchError, has_errors
-from workbench.engine.evaluation import EVALUATORS
+from workbench.engine.errors import WorkbenchError
 from workbench.experiments.models import Experiment
+from workbench.experiments.rowforms import PARAMS, ConfigurationForm, EvaluatorForm
 from workbench.experiments.spec import MOST_REPETITIONS, ExperimentSpec, own_label, shape_problems
-from workbench.topologies.models import Topology
 
 LIMITS = ("model_calls", "tokens", "cost_usd", "seconds")
-PARAMS = ("temperature", "seed", "max_output_tokens")
-
-
-class JsonObjectField(forms.CharField):
-    """A JSON object; empty is `{}`."""
-
-    def prepare_value(self, value: Any) -> Any:
-        if isinstance(value, str) or value is None:
-            return value
-        return json.dumps(value, ensure_ascii=False) if value else ""
-
-    def to_python(self, value: Any) -> Any:
-        text = super().to_python(value)
-        read = read_json(text or "{}")
-        if has_errors(read.problems):
-            raise forms.ValidationError([f"{problem.message} {problem.hint}".strip() for problem in read.problems])
-        if not isinstance(read.data, dict):
-            raise forms.ValidationError("Write an object, in braces.")
-        return read.data
 
 
 class FactsForm(forms.Form):
@@ -94,63 +72,6 @@ class FactsForm(forms.Form):
         return None
 
 
-class ConfigurationForm(forms.Form):
-    """A topology and what is changed in it."""
-
-    use_required_attribute = False
-
-    topology = forms.ChoiceField()
-    model = forms.CharField(
-        required=False, widget=forms.TextInput(attrs={"placeholder": "as the topology says", "list": "models"})
-    )
-    temperature = forms.FloatField(required=False, min_value=0, max_value=5)
-    seed = forms.IntegerField(required=False)
-    max_output_tokens = forms.IntegerField(required=False, min_value=1, label="Longest answer")
-    label = forms.CharField(required=False, max_length=200, label="Called")
-    more = JsonObjectField(
-        required=False,
-        label="More (JSON)",
-        widget=forms.TextInput(attrs={"class": "mono", "placeholder": '{"vars": {…}}'}),
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        names = Topology.objects.filter(deleted_at=None).values_list("name", flat=True)
-        given = (self.initial or {}).get("topology")
-        choices = [*names, *([given] if given and given not in names else [])]
-        field: Any = self.fields["topology"]
-        field.choices = [(name, name) for name in choices]
-
-    def spec(self) -> dict[str, Any]:
-        """This row as a file would say it."""
-        said = self.cleaned_data
-        overrides = dict(said["more"])
-        params = {name: said[name] for name in PARAMS if said[name] is not None}
-        if params:
-            overrides["params"] = {**overrides.get("params", {}), **params}
-        if said["model"]:
-            overrides["model"] = said["model"]
-        return {"topology": said["topology"], "label": said["label"], "overrides": overrides}
-
-
-class EvaluatorForm(forms.Form):
-    """An evaluator and its options."""
-
-    use_required_attribute = False
-
-    name = forms.ChoiceField(label="Evaluator")
-    options = JsonObjectField(
-        required=False,
-        label="Options (JSON)",
-        widget=forms.TextInput(attrs={"class": "mono", "placeholder": "the defaults"}),
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field: Any = self.fields["name"]
-        field.choices = [(name, name) for name in EVALUATORS.names()]
-
-
 ConfigurationRows = formset_factory(ConfigurationForm, extra=0, max_num=200)
 EvaluatorRows = formset_factory(EvaluatorForm, extra=0, max_num=20)
 
@@ -182,7 +103,7 @@ class DraftForm:
                     "instances": self.facts.instances(),
                     "limits": {name: said[name] for name in LIMITS if said[name] is not None},
                     "configurations": [form.spec() for form in self.configurations],
-                    "evaluators": [form.cleaned_data for form in self.evaluators],
+                    "evaluators": [form.spec() for form in self.evaluators],
                 }
             )
         except ValidationError as error:
@@ -195,8 +116,8 @@ class DraftForm:
         """What was typed, unchecked, as `initial` takes it."""
         return {
             "facts": typed(self.facts),
-            "configurations": [typed(form) for form in self.configurations],
-            "evaluators": [typed(form) for form in self.evaluators],
+            "configurations": [typed_configuration(form) for form in self.configurations],
+            "evaluators": [typed_evaluator(form) for form in self.evaluators],
         }
 
 
@@ -204,11 +125,23 @@ def typed(form: forms.Form) -> dict[str, Any]:
     return {name: form[name].value() for name in form.fields}
 
 
-ROW_ACTIONS = ("add", "duplicate", "remove")
+def typed_configuration(form: ConfigurationForm) -> dict[str, Any]:
+    """A row as `initial` takes it; a version of a topology that is no longer the chosen one is forgotten."""
+    return typed(form) if form.own else {**typed(form), "version": ""}
+
+
+def typed_evaluator(form: EvaluatorForm) -> dict[str, Any]:
+    """A row as `initial` takes it."""
+    values = typed(form)
+    return {"name": values["name"], "options": {name: values[f"option-{name}"] for name in form.options}}
+
+
+ROW_ACTIONS = ("add", "duplicate", "remove", "show")
 
 
 def rows_changed(data: Mapping[str, str]) -> DraftForm | None:
-    """The page again with a row more or less, when that is what was asked for: `row` is `remove configurations 2`."""
+    """The page again with a row more or less, or with the fields of another choice, when that is what was asked for: `row`
+    is `remove configurations 2`."""
     action, _, rest = data.get("row", "").partition(" ")
     kind, _, number = rest.partition(" ")
     if action not in ROW_ACTIONS or kind not in ("configurations", "evaluators"):
@@ -220,7 +153,7 @@ def rows_changed(data: Mapping[str, str]) -> DraftForm | None:
     elif 0 <= index < len(rows):
         if action == "remove":
             del rows[index]
-        else:
+        elif action == "duplicate":
             rows.insert(index + 1, {**rows[index], "label": ""})
     return DraftForm(initial=values)
 
@@ -236,20 +169,20 @@ def draft_initial(experiment: Experiment) -> dict[str, Any]:
         "keys": "\n".join(keys or []),
     }
     configurations = [
-        configuration_initial(f"{it.topology}@{it.commit}" if it.commit else it.topology, it.label, it.overrides)
-        for it in experiment.configurations.all()
+        configuration_initial(it.topology, it.commit, it.label, it.overrides) for it in experiment.configurations.all()
     ]
     return {"facts": facts, "configurations": configurations, "evaluators": experiment.evaluators}
 
 
-def configuration_initial(topology: str, label: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
+def configuration_initial(topology: str, commit: str, label: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """A row; what has no field of its own stands under `more`."""
     params = dict(overrides.get("params", {}))
     own = {name: params.pop(name) for name in PARAMS if name in params}
     more = {"params": params, "vars": overrides.get("vars", {})}
     return {
         "topology": topology,
-        "label": "" if label == own_label(topology, overrides) else label,
+        "version": commit,
+        "label": "" if label == own_label(f"{topology}@{commit}" if commit else topology, overrides) else label,
         "model": overrides.get("model", ""),
         **own,
         "more": {key: value for key, value in more.items() if value},

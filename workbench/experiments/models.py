@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.urls import reverse
+from django.utils import timezone
 
 
 class Plan(models.Model):
@@ -107,7 +108,12 @@ class Run(models.Model):
     )
     input = models.TextField(blank=True, help_text="What was typed, for a run without an instance.")
     parent = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks", help_text="What it is a fork of."
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="forks",
+        help_text="What it is a fork of.",
     )
     fork_node = models.CharField(max_length=500, blank=True, help_text="Where it left its parent.")
     fork_visit = models.PositiveIntegerField(default=0)
@@ -165,9 +171,22 @@ class Run(models.Model):
         return reverse("run_detail", args=[self.pk])
 
     @property
+    def seconds_now(self) -> float:
+        """Working time until now: a running row's own is as old as its last event."""
+        if self.status in self.HELD and self.attempt == 1 and self.started_at is not None:
+            return max(self.seconds, (timezone.now() - self.started_at).total_seconds())
+        return self.seconds
+
+    @property
     def has_ended(self) -> bool:
         """Whether nothing will happen in it any more. A lost run of the command line has no queue to go back to."""
-        return self.status in self.ENDED or (self.status == self.Status.LOST and self.experiment_id is None)
+        return self.status in self.ENDED or (self.status == self.Status.LOST and not self.goes_back)
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether workers go on with it when its own went away: `lifecycle.GOES_BACK` for one row."""
+        queued_before = self.parent_id is not None or self.attempt > 1
+        return self.experiment_id is not None or (queued_before and not self.scripted)
 
 
 class RunEvent(models.Model):

@@ -1,4 +1,4 @@
-"""What a page says of models and evaluators: whether the models answer now, what the evaluators can be told."""
+"""What a page says of models and evaluators: whether the models answer now, what the evaluators do."""
 
 from __future__ import annotations
 
@@ -47,20 +47,12 @@ def pull_command(model: str) -> str:
 
 
 class EvaluatorNote(NamedTuple):
-    """An evaluator for the form: what it does, and its options with their defaults."""
+    """An evaluator for the form: what it does."""
 
     name: str
     summary: str
-    options: list[tuple[str, object, str]]
 
 
 def evaluator_notes() -> list[EvaluatorNote]:
     """Every evaluator that there is."""
-    return [evaluator_note(name) for name in EVALUATORS.names()]
-
-
-def evaluator_note(name: str) -> EvaluatorNote:
-    evaluator = EVALUATORS.get(name)
-    fields = evaluator.Options.model_fields.items()
-    options = [(key, field.get_default(call_default_factory=True), field.description or "") for key, field in fields]
-    return EvaluatorNote(name, evaluator.description().partition("\n\n")[0], options)
+    return [EvaluatorNote(name, EVALUATORS.get(name).description().partition("\n\n")[0]) for name in EVALUATORS.names()]

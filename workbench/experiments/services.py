@@ -21,6 +21,7 @@ from workbench.experiments.sweeping import experiment_close
 __all__ = [
     "experiment_copy",
     "experiment_create",
+    "experiment_delete",
     "experiment_resume",
     "experiment_start",
     "experiment_stop",
@@ -111,6 +112,15 @@ def experiment_copy(experiment: Experiment, *, author: str = "") -> Experiment:
             for it in experiment.configurations.all()
         )
     return copy
+
+
+def experiment_delete(experiment: Experiment) -> None:
+    """Delete a draft. Raises `NotNow` once it has started: what was run stays."""
+    with transaction.atomic():
+        draft = Experiment.objects.select_for_update().filter(pk=experiment.pk, status=Experiment.Status.DRAFT)
+        if not draft.exists():
+            raise NotNow("Only a draft can be deleted: what was run is kept.")
+        draft.delete()
 
 
 def experiment_stop(experiment: Experiment) -> None:

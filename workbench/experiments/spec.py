@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from workbench.engine.documents import read_json
+from workbench.engine.documents import pointer, read_json
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
+from workbench.engine.faultwords import fault_words
+from workbench.engine.plugins import nearest
 from workbench.engine.spec import Limits, ModelName, Params, Spec
 
 MOST_REPETITIONS = 1000
@@ -89,19 +91,53 @@ def experiment_read(text: str | bytes) -> ExperimentSpec:
 
 
 def shape_problems(error: ValidationError) -> list[Problem]:
-    """What pydantic found, as problems. A list that is said to be too short only because its items are wrong is not."""
-    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    """What pydantic found, in our words. A list that is said to be too short only because its items are wrong is not."""
+    faults = error.errors(include_url=False)
     places = [found["loc"] for found in faults]
     return [
-        Problem("error", "shape", "".join(f"/{part}" for part in here), f"{place(here)}{fault_message(found)}.")
+        Problem("error", "shape", pointer(*here), f"{place(here)}{fault_message(found)}", fault_hint(found))
         for found, here in zip(faults, places, strict=True)
         if not any(len(other) > len(here) and other[: len(here)] == here for other in places)
     ]
 
 
 def fault_message(found: Any) -> str:
-    """pydantic's own words, but for a field that nobody knows."""
-    return "There is no such field" if found["type"] == "extra_forbidden" else str(found["msg"])
+    """The end of the sentence."""
+    name = str(found["loc"][-1]) if found["loc"] else ""
+    if found["type"] == "extra_forbidden":
+        return f"there is no such field.{nearest(name, fields_at(found['loc'][:-1]))}"
+    if found["type"] == "missing" and name in ("name", "dataset", "topology", "configurations"):
+        return "it is missing, and nothing can be run without it."
+    if found["type"] == "string_pattern_mismatch" and name == "model":
+        return f"a model is written provider/name, as in ollama/qwen3.5:9b; {found['input']!r} is not."
+    if found["type"] == "string_pattern_mismatch" and name == "topology":
+        return f"a topology is named as it is listed, or NAME@COMMIT for an older version; {found['input']!r} is not."
+    return f"{fault_words(found)}."
+
+
+def fault_hint(found: Any) -> str:
+    known = fields_at(found["loc"][:-1]) if found["type"] == "extra_forbidden" else []
+    return f"Known are {', '.join(known)}." if known else ""
+
+
+def fields_at(steps: tuple[int | str, ...]) -> list[str]:
+    """The fields that may stand at that place of an experiment file."""
+    kind: type[Spec] = ExperimentSpec
+    for step in steps:
+        if isinstance(step, str):
+            if step not in PARTS:
+                return []
+            kind = PARTS[step]
+    return list(kind.model_fields)
+
+
+PARTS: dict[str, type[Spec]] = {
+    "configurations": ConfigurationSpec,
+    "overrides": Overrides,
+    "params": Params,
+    "evaluators": EvaluatorChoice,
+    "limits": Limits,
+}
 
 
 def place(path: tuple[int | str, ...]) -> str:

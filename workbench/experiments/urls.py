@@ -9,6 +9,7 @@ urlpatterns: list[URLPattern] = [
     path("experiments/", views.experiment_list, name="experiment_list"),
     path("experiments/new/", views.experiment_create, name="experiment_create"),
     path("experiments/<int:pk>/", views.experiment_detail, name="experiment_detail"),
+    path("experiments/<int:pk>/delete/", views.experiment_delete, name="experiment_delete"),
     path("experiments/<int:pk>/edit/", views.experiment_edit, name="experiment_edit"),
     path("experiments/<int:pk>/providers/", views.experiment_providers, name="experiment_providers"),
     path("experiments/<int:pk>/start/", views.experiment_start, name="experiment_start"),

@@ -211,6 +211,21 @@ def experiment_copy(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(copy)
 
 
+@require_http_methods(["GET", "POST"])
+def experiment_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask whether a draft is to go; then delete it."""
+    experiment = get_object_or_404(Experiment, pk=pk)
+    if request.method == "GET" and experiment.status == Experiment.Status.DRAFT:
+        return render(request, "experiments/experiment_delete.html", {"experiment": experiment})
+    try:
+        services.experiment_delete(experiment)
+    except WorkbenchError as error:
+        messages.error(request, str(error))
+        return redirect(experiment)
+    messages.success(request, f"The draft “{experiment.name}” was deleted.")
+    return redirect("experiment_list")
+
+
 def done(request: HttpRequest, experiment: Experiment, action: Any, sentence: str) -> HttpResponse:
     """Do it, say so or why not, and show the experiment."""
     try:

@@ -6,7 +6,6 @@ from typing import Any
 
 from django import template
 
-from workbench.engine.planning import RunPlan
 from workbench.experiments import digests
 from workbench.experiments.models import Experiment, Run
 
@@ -17,7 +16,7 @@ TEMPLATE = "experiments/_models_met.html"
 @register.inclusion_tag(TEMPLATE)
 def models_of_run(run: Run) -> dict[str, Any]:
     """The models of its plan, as its last attempt met them."""
-    asked = run.plan.data.get("nodes") and RunPlan.model_validate(run.plan.data).models()
+    asked = digests.models_planned(run.plan)
     return {"met": digests.models_met(asked, digests.versions_of(run)) if asked else []}
 
 

@@ -202,7 +202,7 @@ function start() {
 
   function load(part, target, more) {
     const address = root.dataset[`part${part[0].toUpperCase()}${part.slice(1)}`];
-    return window.htmx.ajax("GET", `${address}?${query(more)}`, { target, swap: "innerHTML" });
+    return window.htmx.ajax("GET", `${address}?${query(more)}`, { source: target, target, swap: "innerHTML" });
   }
 
   async function loadPanel() {
@@ -567,7 +567,7 @@ function start() {
 
   document.addEventListener("toggle", (event) => {
     const place = event.target.open && event.target.querySelector?.(":scope > [data-load]");
-    if (place) idle().then(() => window.htmx.ajax("GET", place.dataset.load, { target: place, swap: "innerHTML" }));
+    if (place) idle().then(() => window.htmx.ajax("GET", place.dataset.load, { source: place, target: place, swap: "innerHTML" }));
   }, true);
 
   document.addEventListener("keydown", (event) => {
@@ -638,4 +638,5 @@ function start() {
   if (innerWidth < 600 && view === "canvas" && !new URLSearchParams(location.search).has("view")) look("list");
 }
 
-if (root) start();
+// htmx is a script of its own that comes after this one.
+if (root) document.addEventListener("DOMContentLoaded", start, { once: true });
