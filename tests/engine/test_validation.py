@@ -209,6 +209,25 @@ ERRORS += [
         topology({"s": asks("p", output=VERDICT), "a": PASS, "b": PASS, "t": {**PASS, "join": "all"}}, BOTH),
     ),
     (
+        "all_of_exclusive",
+        "/nodes/t/join",
+        topology(
+            {"s": ROUTER, "a": PASS, "b": PASS, "t": {**PASS, "join": "all"}},
+            [("s", "a"), ("s", "b"), ("a", "t"), ("b", "t")],
+        ),
+    ),
+    ("tool_not_allowed", "/nodes/n/tools", line(asks("Call read_file on every file.", tools=["write_file"]))),
+    ("tool_not_allowed", "/nodes/n/tools", line(asks(system="You have `list_files`."))),
+    (
+        "router_in_map",
+        "/edges/0/map",
+        topology(
+            {"a": LITERAL, "n": ROUTER, "b": PASS, "c": PASS},
+            [("a", "n", {"map": {}}), ("n", "b"), ("n", "c")],
+            end=["b", "c"],
+        ),
+    ),
+    (
         "first_enters_cycle",
         "/nodes/w/join",
         topology(
@@ -268,6 +287,50 @@ WARNINGS = [
             [("w", "r"), ("r", "w", {"max": 2}), ("r", "t", {"when": {"contains_any": ["x"]}})],
         ),
     ),
+    (
+        "parallel_writers",
+        "/nodes/b",
+        topology(
+            {
+                "s": LITERAL,
+                "a": {"type": "python", "code": "1"},
+                "b": {"type": "tool", "tool": "write_file", "args": {"path": "x", "content": "y"}},
+                "t": PASS,
+            },
+            [("s", "a"), ("s", "b"), ("a", "t"), ("b", "t")],
+        ),
+    ),
+    (
+        "parallel_writers",
+        "/nodes/b/tools",
+        topology(
+            {
+                "w": asks("p"),
+                "a": asks("p", tools=["write_file"]),
+                "b": asks("p", tools=["write_file"]),
+                "r": PASS,
+                "t": PASS,
+            },
+            [
+                ("w", "a"),
+                ("w", "b"),
+                ("a", "r"),
+                ("b", "r"),
+                ("r", "w", {"when": {"contains_any": ["x"]}}),
+                ("r", "t", {"when": {"contains_none": ["x"]}}),
+            ],
+        ),
+    ),
+    (
+        "parallel_writers",
+        "/nodes/n/tools",
+        topology(
+            {"s": LITERAL, "n": asks("p", tools=["write_file"]), "t": PASS}, [("s", "n", {"map": {}}), ("n", "t")]
+        ),
+    ),
+    ("context_too_small", "/nodes/n/params", line(asks(tools=["read_file", "write_file"], params={"num_ctx": 100}))),
+    ("context_too_small", "/nodes/n/params", line(asks("word " * 1000, params={"num_ctx": 1024}))),
+    ("context_too_small", "/nodes/n/params", line(asks(params={"num_ctx": 1024, "max_output_tokens": 1024}))),
     ("no_prompt", "/nodes/n", line({"type": "agent", "model": "scripted/x"})),
 ]
 
@@ -383,6 +446,43 @@ def test_agent_of_the_catalogue_brings_its_tools_and_output_into_the_check():
     problems = problems_of(line({"type": "agent", "agent": "judge", "model": "ollama/x"}), shelf)
 
     assert [problem.code for problem in problems] == ["json_with_tools"]
+
+
+def test_nodes_that_write_side_by_side_are_all_named_on_each_of_them():
+    writers = {name: asks("p", tools=["write_file"]) for name in "abc"}
+    edges = [("s", name) for name in "abc"] + [(name, "last") for name in "abc"] + [("last", "t")]
+    document = topology({"s": LITERAL, **writers, "last": asks("p", tools=["write_file"]), "t": PASS}, edges)
+
+    problems = [problem for problem in problems_of(document) if problem.code == "parallel_writers"]
+
+    assert [problem.path for problem in problems] == ["/nodes/a/tools", "/nodes/b/tools", "/nodes/c/tools"]
+    assert all(f"'{name}'" in problem.message for problem in problems for name in "abc")
+    assert not any("'last'" in problem.message for problem in problems)
+
+
+def test_router_that_may_choose_both_does_not_make_a_join_of_all_impossible():
+    rules = [{"when": {"contains_any": ["x"]}, "to": ["a", "b"]}, {"when": {"contains_none": ["x"]}, "to": ["a"]}]
+    router = {"type": "router", "mode": "rules", "rules": rules}
+    nodes = {"s": router, "a": PASS, "b": PASS, "t": {**PASS, "join": "all"}}
+
+    assert problems_of(topology(nodes, [("s", "a"), ("s", "b"), ("a", "t"), ("b", "t")])) == []
+
+
+@pytest.mark.parametrize("many", [
+    topology({f"n{n}": PASS for n in range(3000)}, [(f"n{n}", f"m{n}") for n in range(6000)]),
+    topology({f"n{n}": asks(f"{{{{ nodes.m{n}.output }}}}") for n in range(3000)},
+             [(f"n{n}", f"n{n + 1}") for n in range(2999)]),
+    topology({f"n{n}": PASS for n in range(3000)}, start=[f"m{n}" for n in range(3000)]),
+], ids=["edges", "prompts", "starts"])  # fmt: skip
+def test_thousands_of_misspelt_names_are_no_matter(many):
+    text = json.dumps(many)
+    began = time.process_time()
+
+    problems = problems_of(text)
+
+    assert len(problems) >= 3000
+    assert sum("Did you mean" in problem.message for problem in problems) > 10
+    assert time.process_time() - began < 10
 
 
 def test_ten_thousand_nodes_are_checked_and_more_are_refused():

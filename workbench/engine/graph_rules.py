@@ -10,7 +10,7 @@ from workbench.engine.documents import pointer
 from workbench.engine.errors import Problem
 from workbench.engine.nodes import NODES
 from workbench.engine.reachability import Shape
-from workbench.engine.spec import EdgeSpec, TopologySpec
+from workbench.engine.spec import EdgeSpec, NodeSpec, TopologySpec
 
 DEEPEST_SCOPES = 3
 
@@ -44,7 +44,7 @@ def _joins(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
                 f"Node {name!r} waits for all of its sources inside a cycle: a source that is skipped ends the loop."
             )
             yield Problem("warning", "all_in_cycle", path, message, 'Use "settled" unless every source runs each time.')
-        pair = _exclusive(shape, incoming)
+        pair = _exclusive(shape, spec, incoming)
         if pair:
             first, second = (shape.nodes[source] for source in pair)
             message = f"Node {name!r} waits for all of its sources, but {first!r} and {second!r} exclude each other."
@@ -53,7 +53,7 @@ def _joins(shape: Shape, spec: TopologySpec) -> Iterator[Problem]:
             )
 
 
-def _exclusive(shape: Shape, incoming: list[tuple[int, int, EdgeSpec]]) -> tuple[int, int] | None:
+def _exclusive(shape: Shape, spec: TopologySpec, incoming: list[tuple[int, int, EdgeSpec]]) -> tuple[int, int] | None:
     """Two sources of a join that can never both fire: each runs only by one edge, and the two edges exclude each other."""
     fired_by: dict[int, list[tuple[int, EdgeSpec]]] = {}
     for _, source, target, edge in shape.edges:
@@ -63,9 +63,19 @@ def _exclusive(shape: Shape, incoming: list[tuple[int, int, EdgeSpec]]) -> tuple
     for position, first in enumerate(sources):
         for second in sources[position + 1 :]:
             one, other = fired_by.get(first, []), fired_by.get(second, [])
-            if len(one) == len(other) == 1 and one[0][0] == other[0][0] and _exclude(one[0][1].when, other[0][1].when):
+            if len(one) != 1 or len(other) != 1 or one[0][0] != other[0][0]:
+                continue
+            origin = spec.nodes[shape.nodes[one[0][0]]]
+            if _exclude(one[0][1].when, other[0][1].when) or _routed_apart(origin, one[0][1], other[0][1]):
                 return first, second
     return None
+
+
+def _routed_apart(origin: NodeSpec, one: EdgeSpec, other: EdgeSpec) -> bool:
+    """Whether a router chooses between the two, and none of its rules names both."""
+    rules = origin.config.get("rules") or ()
+    both = any(isinstance(rule, dict) and {one.target, other.target} <= set(rule.get("to") or ()) for rule in rules)
+    return origin.type == "router" and not both
 
 
 def _exclude(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:

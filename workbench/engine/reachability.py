@@ -113,10 +113,64 @@ class Shape:
     def runs_from_start(self) -> set[int]:
         return self.reached(self.start)
 
-    def ordered(self, first: str, second: str) -> bool:
-        """Whether one of two nodes always waits for the other: an edge path joins them, and no cycle holds both."""
-        a, b = self.index[first], self.index[second]
-        return b in self.reached([a], data=True) or a in self.reached([b], data=True)
+    def beside(self, nodes: Iterable[int]) -> dict[int, list[int]]:
+        """Node → those of the nodes that may run at the same time: neither waits for the other, in whatever iteration."""
+        chosen = sorted(nodes)
+        mask = sum(1 << node for node in chosen)
+        after = self._after
+        before = dict.fromkeys(chosen, 0)
+        for node in chosen:
+            for later in _bits(after[node] & mask):
+                before[later] |= 1 << node
+        found = {node: mask & ~(after[node] | before[node] | 1 << node) for node in chosen}
+        return {node: _bits(others) for node, others in found.items() if others}
+
+    @cached_property
+    def _after(self) -> list[int]:
+        """Node → the nodes (bits) that wait for it within one iteration: what leads back is left out."""
+        back, place = self._walked
+        graph = rustworkx.PyDiGraph()
+        graph.add_nodes_from(range(len(self.nodes)))
+        for number, source, target, edge in self.edges:
+            apart = self.circle[source] != self.circle[target]
+            if number not in back and (edge.trigger or apart or place[source] < place[target]):
+                graph.add_edge(source, target, None)
+        after = [0] * len(self.nodes)
+        for node in reversed(rustworkx.topological_sort(graph)):
+            for follower in graph.successor_indices(node):
+                after[node] |= after[follower] | 1 << follower
+        return after
+
+    @cached_property
+    def _walked(self) -> tuple[set[int], list[int]]:
+        """Depth first from the start: the trigger edges that close a circle, and each node's place in the order found."""
+        back: set[int] = set()
+        done: list[int] = []
+        seen: set[int] = set()
+        walking: set[int] = set()
+        for root in [*self.start, *range(len(self.nodes))]:
+            if root in seen:
+                continue
+            seen.add(root)
+            walking.add(root)
+            stack = [(root, iter(self.out[root]))]
+            while stack:
+                node, rest = stack[-1]
+                step = next((edge for edge in rest if edge[3].trigger), None)
+                if step is None:
+                    walking.discard(node)
+                    done.append(node)
+                    stack.pop()
+                elif step[2] in walking:
+                    back.add(step[0])
+                elif step[2] not in seen:
+                    seen.add(step[2])
+                    walking.add(step[2])
+                    stack.append((step[2], iter(self.out[step[2]])))
+        place = [0] * len(self.nodes)
+        for number, node in enumerate(reversed(done)):
+            place[node] = number
+        return back, place
 
     @cached_property
     def before(self) -> list[int]:
@@ -188,3 +242,13 @@ def _closure(begin: Iterable[int], after: dict[int, list[int]]) -> set[int]:
                 seen.add(node)
                 waiting.append(node)
     return seen
+
+
+def _bits(bits: int) -> list[int]:
+    """The positions of the bits that are set."""
+    found = []
+    while bits:
+        lowest = bits & -bits
+        found.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return found

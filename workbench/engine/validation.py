@@ -22,6 +22,7 @@ from workbench.engine.prompt_rules import prompt_problems
 from workbench.engine.providers import model_has_price
 from workbench.engine.reachability import Shape
 from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, Defaults, NodeSpec, TopologySpec
+from workbench.engine.tool_rules import tool_problems, writer_problems
 from workbench.engine.transforms import map_problems, transform_problems
 
 CHOOSERS = ("router", "loop_counter", "loop_timer")
@@ -222,8 +223,7 @@ def topology_problems(spec: TopologySpec, catalogue: Catalogue, *, around: tuple
         paths = {name: pointer("nodes", name) for name in parsed}
         problems += prompt_problems(shape, prompts, paths, set(spec.vars))
         problems += _money(spec, parsed)
-        if spec.workspace is None:
-            problems += _workspaces(shape, parsed)
+        problems += _tools(spec, shape, parsed)
     return problems
 
 
@@ -319,6 +319,11 @@ def _edges(spec: TopologySpec) -> Iterator[Problem]:
         if edge.map is not None and not (edge.trigger and edge.carry):
             message = 'An edge that maps triggers its target and carries the units: "trigger" and "carry" stay true.'
             yield Problem("error", "map_without_units", f"{path}/map", message)
+        target = spec.nodes.get(edge.target)
+        if edge.map is not None and target is not None and target.type == "router":
+            message = f"Node {edge.target!r} is a router: it chooses for a whole visit, not for each unit of a map."
+            hint = "Map into an agent that answers in JSON, and test its answer on the edges out of it."
+            yield Problem("error", "router_in_map", f"{path}/map", message, hint)
         if edge.when == {"otherwise": True} and not edge.trigger:
             message = '"otherwise" is for edges that trigger; this one only carries data.'
             yield Problem("error", "otherwise_on_data_edge", f"{path}/when", message)
@@ -366,24 +371,17 @@ def _money(spec: TopologySpec, parsed: dict[str, ParsedNode]) -> Iterator[Proble
             yield Problem("error", "unpriced_model", "/limits/cost_usd", message, hint)
 
 
-def _workspaces(shape: Shape, parsed: dict[str, ParsedNode]) -> Iterator[Problem]:
-    """Nodes that may change files at the same time: each does so in a folder of its own, and they are joined later."""
-    writers = [name for name, node in parsed.items() if node.kind is not NODES.get("human") and _writes(node)]
-    for position, first in enumerate(writers):
-        for second in writers[position + 1 :]:
-            if not shape.ordered(first, second):
-                message = f"Nodes {first!r} and {second!r} may write the same workspace at the same time."
-                hint = (
-                    "Each then works in a folder of its own. Draw an edge between them, let only one of them write, or "
-                    'say how their files are joined: "workspace": {"merge": "three_way"}, "first" or "vote".'
-                )
-                for name in (first, second):
-                    field = ("tools",) if getattr(parsed[name].config, "tools", None) else ()
-                    yield Problem("warning", "parallel_writers", pointer("nodes", name, *field), message, hint)
-
-
-def _writes(node: ParsedNode) -> bool:
-    return node.kind.writes_files(_resolved(node))
+def _tools(spec: TopologySpec, shape: Shape, parsed: dict[str, ParsedNode]) -> Iterator[Problem]:
+    """What is wrong with tools: of each node by itself, and where several may change files."""
+    writers = {}
+    for name, node in parsed.items():
+        config, path = _resolved(node), pointer("nodes", name)
+        yield from tool_problems(name, config, path)
+        if node.kind is not NODES.get("human") and node.kind.writes_files(config):
+            writers[name] = path + ("/tools" if getattr(node.config, "tools", None) else "")
+    if spec.workspace is None:
+        mapped = {edge.target for edge in spec.edges if edge.map is not None and edge.map.get("max_parallel") != 1}
+        yield from writer_problems(shape, writers, mapped)
 
 
 class _NoCatalogue:
