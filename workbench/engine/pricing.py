@@ -52,7 +52,7 @@ class Price(NamedTuple):
 
     def told(self) -> str:
         """The prices in words."""
-        named = {"input": self.input_per_million, "output": self.output_per_million}
+        named: dict[str, Decimal | None] = {"input": self.input_per_million, "output": self.output_per_million}
         named |= {"cache read": self.cache_read_per_million, "cache write": self.cache_write_per_million}
         parts = [f"${price.normalize():f}/{name} MTok" for name, price in named.items() if price is not None]
         return f"own price: {', '.join(parts)}"
