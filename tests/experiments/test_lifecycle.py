@@ -84,8 +84,17 @@ class TestSweep:
         assert run.status == "lost"
         assert run.has_ended
 
+    def test_a_run_of_a_command_that_an_answer_has_brought_into_the_queue_goes_back_there(self):
+        run, played = make_run(attempt=2), make_run(attempt=2, scripted=True)
+        go_silent(pk__in=(run.pk, played.pk))
+
+        assert lifecycle.runs_sweep().requeued == [run.pk]
+
+        played.refresh_from_db()
+        assert played.has_ended
+
     def test_a_run_that_kills_every_worker_fails_in_the_end(self):
-        experiment = make_experiment(runs=1, run={"status": "running", "owner": "dead", "attempt": 10})
+        experiment = make_experiment(runs=1, run={"status": "running", "owner": "dead", "losses": 9})
         go_silent(experiment=experiment)
 
         assert lifecycle.runs_sweep().requeued == []

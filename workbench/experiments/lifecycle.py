@@ -31,8 +31,9 @@ AHEAD = timedelta(minutes=10)
 """So far may the clocks of two machines differ."""
 RUN_STALE, RUN_ORPHAN = "RUN_STALE_S", "RUN_ORPHAN_S"
 
-GOES_BACK = Q(experiment__isnull=False) | Q(parent__isnull=False, scripted=False)
-"""Runs that go back into the queue when they are lost; one that a command runs has none to go back to."""
+GOES_BACK = Q(experiment__isnull=False) | (Q(parent__isnull=False) | Q(attempt__gt=1)) & Q(scripted=False)
+"""Runs that go back into the queue when they are lost; one that a command runs has none to go back to, but for one that
+waited for a person, whose answer has brought it there."""
 
 
 def owner_name() -> str:
