@@ -32,12 +32,12 @@ COUNTS = {"Questions": "question_count"}
 
 
 class Section(NamedTuple):
-    """An entry of the navigation; `current` is what `aria-current` says, or nothing; `count` is where its number is."""
+    """An entry of the navigation; `current` is what `aria-current` says, or nothing; `number` is the page that tells its number."""
 
     url: str
     label: str
     current: str
-    count: str = ""
+    number: str = ""
 
 
 @register.simple_tag(takes_context=True)
