@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the canvas of the topology editor, with Node from PATH, else with the one that Python's packages bring.
-# PYTHON is the Python whose packages are asked (.venv/bin/python).
+# PYTHON is the Python whose packages are asked (.venv/bin/python). `build.sh --test` runs its own tests instead.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,5 +15,8 @@ fi
 unset NODE_ENV NODE_OPTIONS
 if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
   $npm ci --include=dev --no-progress --loglevel=error --fetch-retries=1
+fi
+if [ "${1:-}" = --test ]; then
+  exec node --test frontend/
 fi
 node frontend/build.mjs

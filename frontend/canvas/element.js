@@ -57,8 +57,9 @@ class TopologyCanvas extends HTMLElement {
         },
         { signal },
       );
-    hear("answer", (detail) => editor.answer(detail));
-    hear("refused", (detail) => editor.refused(detail));
+    // Whole states are the page's own objects, which it goes on changing: the canvas keeps a copy.
+    hear("answer", (detail) => editor.answer(structuredClone(detail)));
+    hear("refused", (detail) => editor.refused(structuredClone(detail)));
     hear("show", (detail) => editor.show(detail));
     hear("dry-run", (detail) => editor.paint(detail.edges));
     hear("run", (detail) => editor.light(detail.nodes, detail.edges));
