@@ -74,6 +74,21 @@ def write(tmp_path):
     return file
 
 
+def test_what_a_run_changed_in_its_files_is_named_and_printed(home, write):
+    note = {"type": "tool", "tool": "write_file", "args": {"path": "a.txt", "content": "hello\n"}}
+    document = {
+        "format": "workbench.topology/1", "name": "note", "start": ["n"], "end": ["n"], "nodes": {"n": note}, "edges": [],
+    }  # fmt: skip
+
+    code, out, err = run(home, write("t.json", document), "--input", "x", "--diff")
+
+    assert code == 0
+    assert out.startswith("diff --git a/a.txt b/a.txt\n")
+    assert "+hello\n" in out
+    folder = err.partition("files: 1 changed, in ")[2].partition(" (")[0]
+    assert (Path(folder) / "a.txt").read_text() == "hello\n"
+
+
 def test_a_run_prints_everything_as_json_and_is_kept(home, write):
     code, out, err = run(
         home, write("t.json", LOOP), "--input", "cats", "--scripted", write("s.json", SCRIPT), "--json"
@@ -91,6 +106,8 @@ def test_a_run_prints_everything_as_json_and_is_kept(home, write):
         "node_outputs",
         "usage",
         "run_id",
+        "workspace",
+        "diff",
     ]
     assert report["status"] == "succeeded"
     assert report["output"] == "two"

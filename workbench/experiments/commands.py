@@ -21,6 +21,7 @@ OTHER = 3
 @click.option("--model", metavar="PROVIDER/NAME", help="Ask this model instead of those that the topology names.")
 @click.option("--scripted", metavar="FILE", help="Take every answer from this script instead of a model.")
 @click.option("--answers", metavar="FILE", help='What people answer, as JSON: {"NODE": "yes"}, or a list for each.')
+@click.option("--diff", "as_diff", is_flag=True, help="Print what changed in the run's files instead of the answer.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
 def run(
     file: str,
@@ -29,6 +30,7 @@ def run(
     model: str | None,
     scripted: str | None,
     answers: str | None,
+    as_diff: bool,
     as_json: bool,
 ) -> None:
     """Run the topology in FILE (- reads standard input) once. What it asks people, it asks at the terminal; where there
@@ -49,7 +51,8 @@ def run(
         if not as_json:
             raise
         report = {**blank(), "status": "failed", "reason": str(error)}
-    click.echo(json.dumps(report, indent=2) if as_json else readable(report), err=not as_json and "problems" in report)
+    told = json.dumps(report, indent=2) if as_json else readable(report, as_diff)
+    click.echo(told, err=not as_json and "problems" in report)
     sys.exit(EXIT_CODES.get(report["status"], OTHER))
 
 
@@ -57,12 +60,12 @@ def blank() -> dict[str, Any]:
     """The report of a run that there was none of."""
     return {
         "status": "", "reason": "", "output": None, "outputs": {}, "visits": {}, "order": [], "node_outputs": {},
-        "usage": None, "run_id": None,
+        "usage": None, "run_id": None, "workspace": None, "diff": "",
     }  # fmt: skip
 
 
-def readable(report: dict[str, Any]) -> str:
-    """The report for people: what is wrong, or the answer and a line about how it came."""
+def readable(report: dict[str, Any], as_diff: bool = False) -> str:
+    """The report for people: what is wrong, or the answer (or the diff) and a line about how it came."""
     if "problems" in report:
         lines = [f"{it['severity']}: {it['path']} {it['message']} {it['hint']}".rstrip() for it in report["problems"]]
         return "\n".join(lines)
@@ -73,10 +76,14 @@ def readable(report: dict[str, Any]) -> str:
     counted = "tokens unknown" if None in tokens else f"{sum(tokens):,} tokens"
     told = f"run {report['run_id'] or ''}: {report['status']}, {usage.get('model_calls', 0)} model calls, {counted}"
     click.echo(f"{told}. {report['reason']}".rstrip(), err=True)
+    if report.get("workspace"):
+        changed = report["diff"].count("\ndiff --git ") + report["diff"].startswith("diff --git ")
+        click.echo(f"files: {changed:,} changed, in {report['workspace']} (--diff prints what changed)", err=True)
     for asked in report.get("questions", ()):
         choices = f" ({', '.join(asked['choices'])})" if asked["choices"] else ""
         click.echo(f"{asked['node']} asks: {shown(asked['question'])}{choices}", err=True)
-    return shown(report["output"]) if report["output"] is not None else ""
+    answer = report["diff"] if as_diff else report["output"]
+    return shown(answer) if answer is not None else ""
 
 
 def shown(text: str) -> str:

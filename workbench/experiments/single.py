@@ -220,12 +220,21 @@ def report(run_id: int, outcome: Any) -> dict[str, Any]:
         "status": outcome.status,
         "reason": outcome.reason,
         "output": None, "outputs": {}, "visits": {}, "order": [], "node_outputs": {}, "usage": None, "run_id": run_id,
+        "workspace": None, "diff": "",
     }  # fmt: skip
     if result is not None:
         names = ("output", "outputs", "visits", "order", "node_outputs")
         found |= {name: getattr(result, name) for name in names}
         found["usage"] = plain(result.usage._asdict())
+        found |= {"workspace": workspace_named(run_id) if result.commit else None, "diff": result.diff}
     return found
+
+
+def workspace_named(run_id: int) -> str:
+    """Where the files of the run lie."""
+    from django.conf import settings
+
+    return str(settings.WORKSPACES / str(run_id))
 
 
 def plain(usage: Mapping[str, Any]) -> dict[str, Any]:
