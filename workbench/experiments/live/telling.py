@@ -63,11 +63,11 @@ class Teller:
         """These events stand in the journal."""
         for write in writes:
             run_id = write.held.run_id
-            if (held := self._held.get(run_id)) is not None:
-                held.last = write.row[1]
             if run_id in self._watched:
                 told = event_told(write.row[1 : 1 + len(EVENT_FIELDS)])
                 self._entries.put((run_id, {"attempt": write.held.attempt, "events": [told], "totals": write.totals}))
+            if (held := self._held.get(run_id)) is not None:
+                held.last = write.row[1]
 
     def status(self, run_id: int, status: str) -> None:
         """The run's row says something new."""
@@ -137,13 +137,10 @@ class Teller:
 
     def _tell(self, client: Any) -> None:
         """Everything that queued, then the calls under way: nothing of a run follows its last entry."""
+        here = [(run_id, held, held.last) for run_id in list(self._watched) if (held := self._held.get(run_id))]
         told = self._queued()
-        for run_id in list(self._watched):
-            held = self._held.get(run_id)
-            if held is None:
-                continue
-            last, news = held.last, held.calls.news()
-            if news is not None:
+        for run_id, held, last in here:
+            if self._held.get(run_id) is held and (news := held.calls.news()) is not None:
                 told.append((run_id, {"attempt": held.attempt, "now": news, "last": last}))
         if not told:
             return

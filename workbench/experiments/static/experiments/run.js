@@ -15,6 +15,7 @@ const page = {
   status: "",
   sums: { nodes: {}, edges: [] },
   calls: new Map(),
+  lately: [],
   spoke: -Infinity,
   asked: 0,
   connectAt: 0,
@@ -40,6 +41,7 @@ function begin() {
   if (!root?.dataset.stream) return hangUp();
   if (behind) hangUp(); // the page was drawn before what had been told: hear it again
   if (page.calls.size) showCalls();
+  showLately();
   connect();
 }
 
@@ -73,6 +75,7 @@ function take(frame) {
     if (event.sequence > page.last) fold(event);
   }
   page.last = Math.max(page.last, frame.last);
+  if (frame.events) showLately();
   if (frame.stats) showFigures(frame.stats);
   if (frame.calls) takeCalls(frame.calls, frame.more);
   if (frame.status) showStatus(frame.status);
@@ -80,13 +83,14 @@ function take(frame) {
     hangUp();
     page.calls.clear();
   }
-  if (frame.ended || frame.again) refresh(run());
+  if (frame.ended || frame.again) refresh();
   else if (frame.events) changed();
   look();
 }
 
-function refresh(element) {
-  if (element) window.htmx.trigger(element, "refresh");
+// Two names: what happens to the visits passes the run around them too.
+function refresh() {
+  if (run()) window.htmx.trigger(run(), "refresh");
 }
 
 // The visits are drawn by the server: soon, but the longer it takes the seldomer.
@@ -99,7 +103,7 @@ function changed() {
 function drawVisits() {
   if (!visits.wanted || visits.busy || document.hidden || now() < visits.due || !part("visits")) return;
   Object.assign(visits, { wanted: false, busy: true, began: now() });
-  refresh(part("visits"));
+  window.htmx.trigger(part("visits"), "redraw");
 }
 
 // What an event changes ----------------------------------------------------------------------------------------------
@@ -107,7 +111,7 @@ function drawVisits() {
 function fold(event) {
   if (event.node && event.visit) foldNode(event);
   for (const edge of event.fired ? event.fired.split(",") : []) foldEdge(Number(edge));
-  lately(event);
+  if (sentence(event)) page.lately = [event, ...page.lately].slice(0, LATELY);
 }
 
 function foldNode(event) {
@@ -170,7 +174,7 @@ function showWords(index, edge, words) {
   if (!label) {
     const line = edge.querySelector(".tp-line");
     const middle = line.getPointAtLength(line.getTotalLength() / 2);
-    label = svg.appendChild(drawn("g", { class: "tp-words" }));
+    label = svg.appendChild(drawn("g", { class: "tp-words", "data-words": index }));
     label.append(
       drawn("rect", { y: middle.y - 9, height: 18, rx: 9 }),
       drawn("text", { x: middle.x, y: middle.y + 4, "text-anchor": "middle", "font-size": 11.5 }),
@@ -302,10 +306,12 @@ function showStalls() {
 
 // Lately -------------------------------------------------------------------------------------------------------------
 
-function lately(event) {
-  const words = sentence(event);
-  const feed = part("run-feed");
-  if (!words || !feed) return;
+function showLately() {
+  part("run-feed")?.replaceChildren(...page.lately.map(newItem));
+  if (page.lately.length && part("run-lately")) part("run-lately").hidden = false;
+}
+
+function newItem(event) {
   const item = document.createElement("li");
   if (event.node) {
     const link = document.createElement(event.visit ? "a" : "span");
@@ -314,10 +320,8 @@ function lately(event) {
     link.textContent = event.node;
     item.append(link, " ");
   }
-  item.append(words);
-  feed.prepend(item);
-  while (feed.children.length > LATELY) feed.lastElementChild.remove();
-  part("run-lately").hidden = false;
+  item.append(sentence(event));
+  return item;
 }
 
 function sentence(event) {
@@ -382,7 +386,8 @@ function everyHalfSecond() {
 document.addEventListener("htmx:configRequest", (event) => {
   if (event.target.id !== "run") return;
   const address = new URL(event.detail.path, location.href);
-  address.searchParams.set("seen", `${page.last}-${page.attempt}-${page.status}`);
+  if (event.detail.triggeringEvent?.type === "refresh") address.searchParams.delete("seen"); // whatever it has seen
+  else address.searchParams.set("seen", `${page.last}-${page.attempt}-${page.status}`);
   event.detail.path = address.pathname + address.search;
 });
 
