@@ -7,6 +7,7 @@ import pytest
 from tests.engine.people import Stage, said
 from tests.engine.support import asks, planned, topology
 from workbench.engine.dryrun import dry_run
+from workbench.engine.errors import NodeFailed
 from workbench.engine.events import AttachedFile
 from workbench.engine.people import Answer
 
@@ -106,3 +107,13 @@ def test_what_is_asked_is_a_prompt_whose_names_are_checked():
     problems = problems_of(publishing(question="Publish {{ nodes.nobody.output }}?"))
 
     assert [problem.path for problem in problems] == ["/nodes/ask/question"], json.dumps(problems)
+
+
+def test_a_fork_may_answer_with_a_choice_and_a_comment_and_with_nothing_else():
+    node = planned(publishing()).made_nodes()[1]
+
+    (message,) = node.given("no\n\nnot yet", ()).messages
+
+    assert (message.text, message.data) == ("no\n\nnot yet", {"choice": "no", "text": "not yet", "files": []})
+    with pytest.raises(NodeFailed, match="none of the choices of node 'ask': yes, no"):
+        node.given("perhaps", ())

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workbench.engine.context import Context
-from workbench.engine.errors import Problem
+from workbench.engine.errors import NodeFailed, Problem
 from workbench.engine.events import MessageData
 from workbench.engine.nodes import Emitted, Node, NodeConfig, Surroundings
 from workbench.engine.people import Question
@@ -63,8 +63,13 @@ class Human(Node):
         return [self.message(choice, answer_data(choice, ""), structured=True) for choice in self.config.choices]
 
     def given(self, text: str, inbox: Sequence[MessageData]) -> Emitted:
-        choice = text if text in self.config.choices else None
-        return Emitted((self.message(text, answer_data(choice, text), structured=True),))
+        first, _, rest = text.partition("\n")
+        choice = first.strip() if first.strip() in self.config.choices else None
+        if self.config.choices and choice is None:
+            listed = ", ".join(self.config.choices)
+            raise NodeFailed(f"{first!r} is none of the choices of node {self.node!r}: {listed}.", code="no_answer")
+        data = answer_data(choice, text if choice is None else rest.strip())
+        return Emitted((self.message(text, data, structured=True),))
 
     @classmethod
     def problems(cls, config: HumanConfig, around: Surroundings) -> Iterator[Problem]:
