@@ -46,7 +46,8 @@ def runs_sweep_task() -> None:
 def worker_start(sender: Any, **_: Any) -> None:
     """A worker of the runs' queue is warm before its first ticket, and sweeps from its start."""
     if "runs" in sender.app.amqp.queues.consume_from:
-        from workbench.experiments.worker import current, preload
+        from workbench.experiments.preloading import preload
+        from workbench.experiments.worker import current
 
         current()
         threading.Thread(target=preload, name="preload", daemon=True).start()

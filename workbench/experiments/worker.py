@@ -7,8 +7,6 @@ that no other start of a process has. What a killed worker held is swept back in
 from __future__ import annotations
 
 import asyncio
-import gc
-import importlib
 import logging
 import os
 import threading
@@ -223,14 +221,6 @@ def current() -> Worker:
         if _worker is None:
             _worker = Worker(max(1, -(-settings.RUNS_AT_ONCE // settings.RUN_PROCESSES)))
         return _worker
-
-
-def preload() -> None:
-    """The clients of model servers take seconds to import: not in the first call, where every run would wait."""
-    for name in ("openai", "openai.resources.chat", "httpx_aiohttp", "ollama"):
-        importlib.import_module(name)
-    gc.collect()
-    gc.freeze()  # what was loaded stays: not to be gone through in each collection
 
 
 def started() -> Worker | None:
