@@ -70,8 +70,39 @@ def test_the_picture_says_in_words_what_it_shows():
     assert "writer to publish (data only)" in described
 
 
+FLOW = {
+    "name": "flow",
+    "start": ["list"],
+    "end": ["sum"],
+    "nodes": {"list": {"type": "agent"}, "each": {"type": "agent", "on_error": "continue"}, "sum": {"type": "agent"},
+              "log": {"type": "passthrough", "join": "all"}},
+    "edges": [
+        {"from": "list", "to": "each", "map": {"split": {"regex": "^- (.+)$"}}, "transform": {"tag": "items"}},
+        {"from": "each", "to": "sum", "map": {}, "reduce": {"group_size": 4}, "keep": True, "clear": "kept"},
+        {"from": "list", "to": "log", "carry": False},
+        {"from": "each", "to": "log"},
+        {"from": "list", "to": "sum", "trigger": False, "transform": {"json": "notes"}},
+    ],
+}  # fmt: skip
+
+
+def test_maps_reductions_transforms_and_joins_are_marked_and_said_in_full():
+    root = parsed(FLOW)
+    classes = edges_of(root)
+    labels = {text.text for text in root.iter(f"{SVG}text")}
+    described = root.find(f"{SVG}desc").text
+
+    assert ["tp-map" in classes[str(place)] for place in range(5)] == [True, True, False, False, False]
+    assert {"map · transform", "map · reduce · clear · keep", "no message", "transform", "join all"} <= labels
+    assert "on error continue" in labels
+    assert "list to each (passes on what stands in <items>, runs it once for each match of /^- (.+)$/)" in described
+    assert "in groups of 4 until one result is left, clears kept first, its message is kept over visits" in described
+    assert "list to log (starts it without a message)" in described
+    assert "list to sum (data only, passes on the field notes)" in described
+
+
 def test_a_run_shows_states_visits_tokens_and_firings():
-    state = {"writer": NodeState("succeeded", 3, 12345), "reviewer": NodeState("running", 2, None)}
+    state = {"writer": NodeState("succeeded", 3, 12345), "reviewer": NodeState("failed", 2, None)}
 
     text = topology_svg(LOOP, nodes=state, edges={0: 3, 1: 2})
 

@@ -13,7 +13,7 @@ from workbench.topologies.drawing.boxes import Box, Sheet, lay_out
 from workbench.topologies.drawing.lettering import attribute, escape, fitted, plain, width
 from workbench.topologies.drawing.outline import Link, Outline, links_back, read_outline
 from workbench.topologies.drawing.routes import Route, find_routes
-from workbench.topologies.words import edge_words, node_words
+from workbench.topologies.words import edge_details, edge_marks, edge_words, node_marks, node_words
 
 Json = Any
 
@@ -65,7 +65,11 @@ def topology_svg(
 def _words(link: Link, edges: Mapping[int, int], in_run: bool) -> str:
     fired = edges.get(link.number, 0)
     said = edge_words(link.spec, fired) if in_run and fired else edge_words(link.spec)
-    return fitted(said, 176, WORDS_SIZE)
+    return fitted(_joined([said, *edge_marks(link.spec)]), 176, WORDS_SIZE)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " · ".join(part for part in parts if part)
 
 
 def _place_words(routes: Sequence[Route], widths: Mapping[int, float], sheet: Sheet) -> dict[int, Box]:
@@ -89,15 +93,18 @@ def _edge(route: Route, back: set[int], edges: Mapping[int, int], in_run: bool) 
     classes = ["tp-edge"]
     classes += ["tp-back"] if link.number in back else []
     classes += ["tp-data"] if not link.trigger else []
+    many = link.spec.get("map") is not None
+    classes += ["tp-map"] if many else []
     if in_run:
         classes += ["tp-fired"] if edges.get(link.number) else ["tp-quiet"]
     dashes = "" if link.trigger else ' stroke-dasharray="5 4"'
-    said = edge_words(link.spec)
-    title = f"{link.source} → {link.target}" + (f": {said}" if said else "") + ("" if link.trigger else " (data only)")
+    said = _joined([edge_words(link.spec), *edge_details(link.spec)])
+    title = f"{link.source} → {link.target}" + (f": {said}" if said else "")
+    gap = f'<path class="tp-gap" d="{route.path}" fill="none" stroke="#fff" stroke-width="2"/>' if many else ""
     return (
         f'<g class="{" ".join(classes)}" data-edge="{link.number}"><title>{escape(title)}</title>'
-        f'<path class="tp-line" d="{route.path}" fill="none" stroke="currentColor" stroke-width="1.5"{dashes}/>'
-        f'<path class="tp-arrow" d="{route.arrow}" fill="currentColor"/></g>'
+        f'<path class="tp-line" d="{route.path}" fill="none" stroke="currentColor" stroke-width="{5 if many else 1.5}"'
+        f'{dashes}/>{gap}<path class="tp-arrow" d="{route.arrow}" fill="currentColor"/></g>'
     )
 
 
@@ -135,7 +142,7 @@ def _node(
     lines = [
         _text(box, 20, "tp-kind", fitted(kind.upper(), 80 if in_run else room, 9.5), 9.5),
         _text(box, 39, "tp-label", fitted(label, room, 14.5), 14.5),
-        _text(box, 55, "tp-more", fitted(node_words(spec, node), room, 11), 11),
+        _text(box, 55, "tp-more", fitted(_joined([node_words(spec, node), *_small_marks(spec)]), room, 11), 11),
     ]
     if in_run:
         lines += _state_lines(box, state, kind)
@@ -147,6 +154,11 @@ def _node(
         f'rx="10" fill="#fff" stroke="#777"/><path class="tp-side" d="{side}" fill="none" stroke-width="4"/>'
         f"{''.join(lines)}</g>"
     )
+
+
+def _small_marks(spec: Mapping[str, Json]) -> list[str]:
+    """What changes the way of a run: how a node joins, and that it may fail."""
+    return [mark for mark in node_marks(spec) if mark.startswith(("join", "retries", "on error"))]
 
 
 def _text(box: Box, down: float, kind: str, text: str, size: float, *, right: bool = False, kept: bool = False) -> str:
@@ -216,13 +228,18 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _way_words(link: Link, back: set[int]) -> str:
-    said = [edge_words(link.spec), "" if link.trigger else "data only", "leads back" if link.number in back else ""]
+    said = [edge_words(link.spec), *edge_details(link.spec), "leads back" if link.number in back else ""]
     kept = ", ".join(part for part in said if part)
     return f" ({kept})" if kept else ""
 
 
 def _node_words(node: str, spec: Mapping[str, Json], outline: Outline, state: NodeState | None) -> str:
-    said = [str(spec.get("label") or node), str(spec.get("type") or "no type"), node_words(spec, node)]
+    said = [
+        str(spec.get("label") or node),
+        str(spec.get("type") or "no type"),
+        node_words(spec, node),
+        *node_marks(spec),
+    ]
     said += ["start"] if node in outline.start else []
     said += ["end"] if node in outline.end else []
     if state is not None:

@@ -66,6 +66,44 @@ def edge_words(edge: Mapping[str, Json], fired: int = 0) -> str:
     return " · ".join(parts)
 
 
+def edge_marks(edge: Mapping[str, Json]) -> list[str]:
+    """What an edge does to messages, each in a word."""
+    marks = [key for key in ("map", "reduce", "transform", "clear") if edge.get(key) is not None]
+    marks += ["keep"] if edge.get("keep") is True else []
+    return marks + (["no message"] if edge.get("carry") is False else [])
+
+
+def edge_details(edge: Mapping[str, Json]) -> list[str]:
+    """The same in full."""
+    said = ["data only"] if edge.get("trigger") is False else []
+    said += ["starts it without a message"] if edge.get("carry") is False else []
+    if isinstance(edge.get("transform"), Mapping):
+        said.append(_transform_words(edge["transform"]))
+    if isinstance(edge.get("map"), Mapping):
+        said.append(f"runs it once for each {_unit_words(edge['map'].get('split'))}")
+    if isinstance(edge.get("reduce"), Mapping):
+        said.append(f"in groups of {_plain(edge['reduce'].get('group_size', 3))} until one result is left")
+    if edge.get("clear") is not None:
+        said.append(f"clears {'everything kept and unread' if edge['clear'] == 'all' else _plain(edge['clear'])} first")
+    return said + (["its message is kept over visits"] if edge.get("keep") is True else [])
+
+
+def _transform_words(transform: Mapping[str, Json]) -> str:
+    if "regex" in transform:
+        found = f"{'every match' if transform.get('all') else 'the match'} of /{transform['regex']}/"
+    elif "tag" in transform:
+        found = f"what stands in <{transform['tag']}>"
+    else:
+        found = f"the field {_plain(transform.get('json', ''))}"
+    return f"passes on {found}"
+
+
+def _unit_words(split: Json) -> str:
+    if not isinstance(split, Mapping):
+        return "message"
+    return f"match of /{split['regex']}/" if "regex" in split else f"element of {_plain(split.get('json', 'the list'))}"
+
+
 def model_words(model: Json) -> str:
     """A model's name without its provider."""
     return model.partition("/")[2] or model if isinstance(model, str) else ""
@@ -88,3 +126,21 @@ def node_words(node: Mapping[str, Json], identity: str) -> str:
     if kind == "passthrough":
         return "all messages" if node.get("all") else ""
     return ""
+
+
+def node_marks(node: Mapping[str, Json]) -> list[str]:
+    """What else a reader must know at a glance."""
+    tools, retries = node.get("tools"), node.get("retries")
+    found = [f"tools {len(tools)}"] if isinstance(tools, list) and tools else []
+    if node.get("join") in ("all", "first"):
+        found.append(f"join {node['join']}")
+    if isinstance(node.get("output"), Mapping):
+        found.append("json")
+    found += [key for key in ("memory", "reflect", "clarify") if node.get(key)]
+    if isinstance(node.get("max_steps"), int):
+        found.append(f"steps {node['max_steps']}")
+    if isinstance(retries, int) and retries:
+        found.append(f"retries {retries}")
+    if node.get("on_error") == "continue":
+        found.append("on error continue")
+    return found

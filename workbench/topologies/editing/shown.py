@@ -11,7 +11,7 @@ from workbench.engine.nodes import NODES
 from workbench.topologies.drawing.outline import links_back, read_outline
 from workbench.topologies.editing.placing import places_shown
 from workbench.topologies.editing.state import State, edges_of, names_of, nodes_of
-from workbench.topologies.words import edge_words, node_words
+from workbench.topologies.words import edge_marks, edge_words, node_marks, node_words
 
 Json = Any
 
@@ -41,35 +41,14 @@ def node_shown(name: str, node: Json) -> dict[str, Json]:
         "title": str(said.get("label") or name)[:500],
         "type": str(said.get("type") or "no type")[:80],
         "small": node_words(said, name),
-        "marks": _node_marks(said),
+        "marks": node_marks(said),
     }
-
-
-def _node_marks(node: Mapping[str, Json]) -> list[str]:
-    """What else a reader must know at a glance."""
-    tools, retries = node.get("tools"), node.get("retries")
-    found = [f"tools {len(tools)}"] if isinstance(tools, list) and tools else []
-    if node.get("join") in ("all", "first"):
-        found.append(f"join {node['join']}")
-    if isinstance(node.get("output"), Mapping):
-        found.append("json")
-    found += [key for key in ("memory", "reflect", "clarify") if node.get(key)]
-    if isinstance(node.get("max_steps"), int):
-        found.append(f"steps {node['max_steps']}")
-    if isinstance(retries, int) and retries:
-        found.append(f"retries {retries}")
-    if node.get("on_error") == "continue":
-        found.append("on error continue")
-    return found
 
 
 def edge_shown(edge: Json) -> dict[str, Json]:
     """An edge in words."""
     said = edge if isinstance(edge, Mapping) else {}
-    marks = [key for key in ("map", "reduce", "transform", "clear") if said.get(key) is not None]
-    marks += ["keep"] if said.get("keep") is True else []
-    marks += ["no message"] if said.get("carry") is False else []
-    return {"words": edge_words(said), "data": said.get("trigger") is False, "marks": marks}
+    return {"words": edge_words(said), "data": said.get("trigger") is False, "marks": edge_marks(said)}
 
 
 def types_shown() -> list[dict[str, Json]]:
