@@ -48,7 +48,7 @@ def test_a_question_shows_on_any_page_and_is_answered_on_the_run_s(live, page):
     before = page.title()
 
     question = make_question(run, choices=["yes", "no"], free=False)
-    page.wait_for_selector("#run-questions button[value=yes]", timeout=5000)
+    page.wait_for_selector("#run-questions button[value=yes]", timeout=10000)
     page.wait_for_selector(".site-nav .nav-count", timeout=15000)
     assert page.title() == f"(1) {before}"
 

@@ -70,7 +70,8 @@ def given_by(request: HttpRequest) -> Given:
     """What the form says."""
     found = [file for file in request.FILES.getlist("files") if isinstance(file, UploadedFile)]
     files = tuple((file.name or "file", file.read()) for file in found[: FILES + 1])
-    return Given(request.POST.get("choice"), request.POST.get("text", ""), files)
+    choice = request.POST.get("choice", "").replace("\r\n", "\n")  # as browsers send a line's end
+    return Given(choice or None, request.POST.get("text", ""), files)
 
 
 def question_of(pk: int) -> Question:

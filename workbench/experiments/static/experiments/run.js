@@ -111,6 +111,7 @@ function drawVisits() {
 function fold(event) {
   if (event.node && event.visit) foldNode(event);
   for (const edge of event.fired ? event.fired.split(",") : []) foldEdge(Number(edge));
+  if (event.kind === "asked" || event.kind === "answered") window.htmx.trigger("#run-questions", "refresh");
   if (sentence(event)) page.lately = [event, ...page.lately].slice(0, LATELY);
 }
 
