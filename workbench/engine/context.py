@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from workbench.engine.errors import LimitReached, NodeFailed, ProviderError, ToolError
-from workbench.engine.events import Answered, Asked, MessageData, ModelCalled, Noted, ToolCalled
+from workbench.engine.events import CUT_OFF, Answered, Asked, MessageData, ModelCalled, Noted, ToolCalled
 from workbench.engine.filestore import Quota
 from workbench.engine.limits import Budget
 from workbench.engine.people import Desk, Question, Standing, attach, question_key, said
@@ -115,6 +115,7 @@ class RunServices:
     providers: Providers
     workspace: Path
     append: Callable[[Any], Awaitable[None]]
+    write: Callable[[Any], None]
     recorded: Mapping[tuple[Any, ...], Any]
     retry: RetryPolicy
     seconds_left: Callable[[], float | None]
@@ -270,10 +271,23 @@ class Context:
             services.budget.record_call(event)
             await services.append(event)
             raise
+        except asyncio.CancelledError:
+            self._cut_off(provider, model, request, heard, started, turn.waited_seconds)
+            raise
         event = self._made_call(provider, model, request, reply, turn.waited_seconds)
         services.budget.record_call(event)
         await services.append(event)
         return reply
+
+    def _cut_off(
+        self, provider: Provider, model: str, request: ModelRequest, heard: Heard, started: float, waited: float
+    ) -> None:
+        """A call that is abandoned while the model answers has cost something all the same. It is made again when the run
+        goes on."""
+        error = ProviderError("The call was cut off while the model answered.", code=CUT_OFF, partial=heard.said().text)
+        event = self._failed_call(provider, model, request, error, started, waited)
+        self._services.budget.record_call(event)
+        self._services.write(event)
 
     async def _turn(self, provider: str) -> Turn:
         """The turn of an admitted call; without one it is not made."""

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 EVENT_FORMAT = "workbench.event/1"
+CUT_OFF = "cut_off"
+"""The status of a model call that was abandoned: counted like any, never taken for a result."""
 
 
 class EventBase(BaseModel):

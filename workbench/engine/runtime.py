@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from workbench.engine.context import Context, NestedResult, RetryPolicy, RunInput, RunServices
 from workbench.engine.errors import LimitReached, WorkbenchError
 from workbench.engine.events import (
+    CUT_OFF,
     Joined,
     Journal,
     LimitHit,
@@ -104,6 +105,7 @@ async def run_plan(
         providers=providers,
         workspace=workspace,
         append=shared.log.append,
+        write=shared.log.write,
         recorded=shared.log.recorded,
         retry=retry or RetryPolicy(),
         seconds_left=run.seconds_left,
@@ -125,6 +127,8 @@ class Log:
         self.recorded: dict[tuple[Any, ...], Any] = {}
         self._calls: dict[tuple[Any, ...], list[Any]] = {}
         for event in journal.recorded:
+            if event.kind == "model_called" and event.status == CUT_OFF:
+                continue
             self.recorded[_key(event)] = event
             if event.kind in ("model_called", "tool_called"):
                 self._calls.setdefault((event.path, event.node, event.visit), []).append(event)
