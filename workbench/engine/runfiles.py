@@ -148,6 +148,8 @@ class RunFiles:
         if tree == base:
             return ""
         parents = [tip.commit for tip in self._tips(node, number)] or [self.space.start()]
+        if len(parents) > 1:  # so that what this visit changed is what differs from its parent
+            parents = [store.commit(base, parents, "join")]
         return store.commit(tree, parents, self._name(node, number))
 
     def _name(self, node: int, number: int) -> str:

@@ -13,10 +13,12 @@ from workbench.experiments.models import Question, Run, RunEvent
 from workbench.experiments.totals import plus
 from workbench.topologies.picture import NodeState
 
-CALLED = Q(kind="model_called")
+OWN = Q(attempt__gt=0)
+"""What a run made itself; what a fork has from its parent is attempt 0 and cost it nothing."""
+CALLED = Q(kind="model_called") & OWN
 KINDS = (
     *("run_started", "visit_started", "model_called", "tool_called", "asked", "answered"),
-    *("joined", "visit_ended", "noted", "limit_hit", "run_ended"),
+    *("joined", "visit_ended", "merge_conflicted", "noted", "limit_hit", "run_ended"),
 )
 EXCERPT = 2000
 """So much of an event stands in the list."""
@@ -58,8 +60,8 @@ def run_nodes(run: Run) -> list[NodeSums]:
             begun=Max("visit"),
             failed=Count("pk", filter=ENDED & Q(status="failed")),
             calls=Count("pk", filter=CALLED),
-            tokens_in=Sum("input_tokens"),
-            tokens_out=Sum("output_tokens"),
+            tokens_in=Sum("input_tokens", filter=OWN),
+            tokens_out=Sum("output_tokens", filter=OWN),
             unknown=Count("pk", filter=UNKNOWN),
             model_seconds=Sum("seconds", filter=CALLED, default=0.0),
         )
@@ -121,9 +123,10 @@ def run_visits(run: Run) -> Any:
             seconds=Max("seconds", filter=ENDED),
             fired=Max("fired", filter=ENDED),
             calls=Count("pk", filter=CALLED),
-            tools=Count("pk", filter=Q(kind="tool_called")),
-            tokens_in=Sum("input_tokens"),
-            tokens_out=Sum("output_tokens"),
+            tools=Count("pk", filter=Q(kind="tool_called") & OWN),
+            made=Max("attempt"),
+            tokens_in=Sum("input_tokens", filter=OWN),
+            tokens_out=Sum("output_tokens", filter=OWN),
             unknown=Count("pk", filter=UNKNOWN),
         )
         .order_by("first")

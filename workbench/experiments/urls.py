@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from workbench.experiments import questions_urls, run_views, views
+from workbench.experiments import fork_views, questions_urls, run_views, trial_views, views, workspace_urls
 from workbench.experiments.live.views import run_stream
 
 urlpatterns: list[URLPattern] = [
@@ -23,7 +23,13 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/visits/<str:node>/<int:visit>/", run_views.run_visit, name="run_visit"),
     path("runs/<int:pk>/stream/", run_stream, name="run_stream"),
     path("runs/<int:pk>/stop/", run_views.run_stop, name="run_stop"),
+    path("runs/<int:pk>/replay/", fork_views.run_replay_page, name="run_replay"),
+    path("runs/<int:pk>/visits/<str:node>/<int:visit>/fork/", fork_views.run_fork, name="run_fork"),
+    path("experiments/<int:pk>/fork/", fork_views.experiment_fork, name="experiment_fork"),
     path("models/uses/", views.model_uses, name="model_uses"),
     *questions_urls.urlpatterns,
+    *workspace_urls.urlpatterns,
+    path("topologies/<str:name>/try/", trial_views.topology_trial, name="topology_trial"),
+    path("topologies/<str:name>/try/<int:pk>/", trial_views.topology_trial_run, name="topology_trial_run"),
     path("topologies/<str:name>/runs/", run_views.topology_runs, name="topology_runs"),
 ]

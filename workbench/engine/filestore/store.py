@@ -77,12 +77,20 @@ class Store:
 
     def size_of(self, name: str) -> int:
         """How many bytes an object has, without unpacking it."""
+        return self._head(name)[1]
+
+    def kind_of(self, name: str) -> str:
+        """Whether it is a `blob`, a `tree` or a `commit`; nothing where it is not here."""
+        return self._head(name)[0]
+
+    def _head(self, name: str) -> tuple[str, int]:
         try:
             with self._place(name).open("rb") as file:
                 head = zlib.decompressobj().decompress(file.read(200), 64)
-            return int(head[: head.index(b"\0")].split(b" ")[1])
+            kind, size = head[: head.index(b"\0")].split(b" ")
+            return kind.decode(), int(size)
         except (OSError, ValueError, zlib.error):
-            return 0
+            return "", 0
 
     def _place(self, name: str) -> Path:
         return self._objects / name[:2] / name[2:]
