@@ -48,7 +48,7 @@ def template(tmp_path_factory):
 
 @pytest.fixture
 def bench(tmp_path, template):
-    with running_workbench(tmp_path / "home", template) as bench:
+    with running_workbench(tmp_path / "home", template, WORKBENCH_RUN_STALE_S="6") as bench:
         bench.python(
             "from workbench.topologies.services import topology_save\n"
             f"for name, text in { {name: json.dumps(it) for name, it in TOPOLOGIES.items()}!r}.items():\n"

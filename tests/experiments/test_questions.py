@@ -10,7 +10,7 @@ from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
-from tests.experiments.rows import make_run
+from tests.experiments.rows import make_experiment, make_run
 from workbench.experiments import lifecycle
 from workbench.experiments.models import Question, Run, Upload
 from workbench.experiments.questions import AnsweredAlready, Given, answers_of, question_answer, questions_expire
@@ -215,3 +215,11 @@ def test_a_run_played_from_a_script_is_no_business_of_the_page(client):
 
     assert "Nobody asks anything." in client.get(reverse("question_list")).content.decode()
     assert answer(client, question, text="x").status_code == 409
+
+
+def test_an_experiment_says_how_many_of_its_runs_wait_for_people(client):
+    experiment = make_experiment(runs=2, run={"status": "waiting", "started_at": timezone.now()})
+
+    page = client.get(experiment.get_absolute_url()).content.decode()
+
+    assert f'2 runs wait for a person: <a href="{reverse("question_list")}">' in page
