@@ -43,8 +43,29 @@ def owner_name() -> str:
 
 def run_claim(run_id: int, owner: str, *, among: Sequence[str] = (Run.Status.QUEUED,)) -> Run | None:
     """Take a run in one of these states; None when it is not to be had (any more)."""
+    taken = _take(Run.objects.filter(pk=run_id, status__in=among), owner)
+    return Run.objects.select_related("instance").get(pk=run_id) if taken else None
+
+
+def runs_claim(run_id: int, owner: str, most: int) -> list[Run]:
+    """Take a queued run and the next of its experiment with it, at most so many: each by itself would be a transaction
+    of its own, and wait for those of others. Empty when the run is not to be had (any more)."""
+    queued = Run.objects.filter(status=Run.Status.QUEUED)
+    its = queued.filter(pk=run_id).values_list("experiment_id", flat=True)[:1]  # a ticket too many locks nothing
+    for experiment_id in its:
+        wanted = queued.filter(Q(pk=run_id) | Q(experiment_id=experiment_id, pk__gt=run_id))
+        with transaction.atomic():
+            ids = list(wanted.order_by("pk").select_for_update(skip_locked=True).values_list("pk", flat=True)[:most])
+            if ids[:1] != [run_id]:
+                return []
+            _take(Run.objects.filter(pk__in=ids), owner)
+        return list(Run.objects.select_related("instance").filter(pk__in=ids).order_by("pk"))
+    return []
+
+
+def _take(runs: QuerySet[Run], owner: str) -> int:
     now = timezone.now()
-    taken = Run.objects.filter(pk=run_id, status__in=among).update(
+    return runs.update(
         status=Run.Status.RUNNING,
         attempt=F("attempt") + 1,
         owner=owner,
@@ -54,7 +75,6 @@ def run_claim(run_id: int, owner: str, *, among: Sequence[str] = (Run.Status.QUE
         reason="",
         code="",
     )
-    return Run.objects.select_related("instance").get(pk=run_id) if taken else None
 
 
 def runs_beat(owner: str, run_ids: list[int]) -> set[int]:

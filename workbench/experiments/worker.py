@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 BEAT_S = 1.0
 SWEEP_S = 5.0
+AT_A_TIME = 8
+"""Runs that are claimed together at most."""
 CANCEL_S = 10.0
 """How long cancelled runs may take to write that they are back in the queue."""
 
@@ -86,19 +88,20 @@ class Worker:
         self._beats.start()
 
     def take(self, run_id: int) -> None:
-        """Claim a run once there is a slot and start it. At a shutdown nothing is taken: the row stays queued."""
+        """Claim a run once there is a slot and start it, and the next with it while there are slots. At a shutdown
+        nothing is taken: the row stays queued."""
         if not self._slot():
             return
+        slots = 1 + sum(self._slots.acquire(blocking=False) for _ in range(AT_A_TIME - 1))
+        prepared: list[Prepared] = []
         try:
             # On a thread of its own: Celery closes the database of its thread after every ticket.
-            prepared = self._claims.submit(patiently, lambda: self._claim(run_id)).result()
-            if prepared is None:
-                self._slots.release()
-                return
-        except BaseException:
-            self._slots.release()
-            raise
-        self._loop.submit(self._run(prepared))
+            prepared = self._claims.submit(patiently, lambda: self._claim(run_id, slots)).result()
+        finally:
+            if slots > len(prepared):
+                self._slots.release(slots - len(prepared))
+        for run in prepared:
+            self._loop.submit(self._run(run))
 
     def _slot(self) -> bool:
         while not self._draining.is_set():
@@ -106,11 +109,13 @@ class Worker:
                 return True
         return False
 
-    def _claim(self, run_id: int) -> Prepared | None:
-        """The claimed run with all it needs; one that can't be prepared has failed."""
-        run = lifecycle.run_claim(run_id, self.owner)
-        if run is None:
-            return None
+    def _claim(self, run_id: int, most: int) -> list[Prepared]:
+        """The claimed runs with all they need."""
+        prepared = [self._prepare(run) for run in lifecycle.runs_claim(run_id, self.owner, most)]
+        return [run for run in prepared if run is not None]
+
+    def _prepare(self, run: Run) -> Prepared | None:
+        """A run that can't be prepared has failed."""
         try:
             return run_prepare(run)
         except WorkbenchError as error:

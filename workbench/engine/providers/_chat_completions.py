@@ -101,7 +101,7 @@ class ChatCompletions:
                 headers={**HEADERS, **key, **({} if self._reuses else ONCE)},
                 allow_redirects=False,
             ) as response:
-                self._reuses = not is_local(target.url) or HASTY not in response.headers.get("Server", "").lower()
+                self._reuses = self._reuses or HASTY not in response.headers.get("Server", "").lower()
                 if response.status < 300:
                     yield response
                     return

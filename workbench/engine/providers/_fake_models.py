@@ -34,6 +34,8 @@ class Manner:
     wait_between: float = 0
     drop_after: int | None = None
     """Close the connection after so many chunks; 0 is before the headers."""
+    at_once: bool = False
+    """All chunks in one write, as a short answer comes from a server that has thought first."""
     headers: dict[str, str] = field(default_factory=dict)
 
 
@@ -222,6 +224,8 @@ async def _send(
         _drop(request)
         return response
     await response.prepare(request)
+    if manner.at_once:
+        chunks = [b"".join(chunks)]
     for number, chunk in enumerate(chunks):
         wait = manner.wait_between if number else manner.wait_first
         await asyncio.sleep(wait)  # also at 0: others must have their turn in an endless reply
@@ -351,6 +355,7 @@ def main() -> None:
     models = options.model or ["tiny:latest"]
     with FakeModels(models=models, latency=options.latency, port=options.port) as fake:
         fake.requests = _Forgetful()
+        fake.default.at_once = True
         print(fake.url, flush=True)
         threading.Event().wait()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -102,5 +101,5 @@ def _truncated(request: ModelRequest, usage: Usage) -> bool:
     """Whether the server counted far fewer tokens than it was sent: it cut the prompt and kept silent about it."""
     if usage.input_tokens is None:
         return False
-    sent = sum(estimated_tokens(re.sub(r"\s+", " ", message.content)) for message in request.messages)
+    sent = sum(estimated_tokens(" ".join(message.content.split())) for message in request.messages)
     return sent >= TRUNCATION_FROM and usage.input_tokens < TRUNCATION_BELOW * sent
