@@ -180,13 +180,40 @@ def test_a_nested_topology_is_answered_for():
     assert fired(topology(nodes, [("in", "out", {"when": {"contains_any": ["ready"]}})])) == [True]
 
 
+def test_edges_inside_nested_topologies_are_driven_too_and_named_at_their_place():
+    deepest = topology({"p": asks(output=VERDICT), "q": PASS, "r": PASS},
+                       [("p", "q", {"when": {"field": "verdict", "equals": "drop"}}),
+                        ("p", "r", {"when": {"field": "verdict", "equals": "other"}})], end=["q", "r"])  # fmt: skip
+    inner = topology({"x": asks(), "y": {"type": "topology", "topology": deepest}, "z": PASS},
+                     [("x", "y", {"when": {"contains_any": ["go"]}}), ("y", "z")])  # fmt: skip
+    nodes = {
+        "a": asks(),
+        "in": {"type": "topology", "topology": inner},
+        "never": {"type": "topology", "topology": inner},
+    }
+    edges = [("a", "in"), ("a", "never", {"when": {"status": "failed"}})]
+
+    report = dry_run(planned(topology(nodes, edges, end=["in", "never"])))
+
+    inside = report.as_json()["nested"]["in"]
+    assert [edge["fired"] for edge in inside["edges"]] == [True, True]
+    assert [edge["fired"] for edge in inside["nested"]["y"]["edges"]] == [True, False]
+    assert {edge.fired for edge in report.nested[1].report.edges} == {False}
+    assert [problem.path for problem in report.problems()] == [
+        "/edges/1",
+        "/nodes/in/topology/nodes/y/topology/edges/1",
+        "/nodes/never/topology/edges/0",
+        "/nodes/never/topology/edges/1",
+    ]
+
+
 def test_the_report_is_the_same_each_time_and_has_the_keys_that_are_promised():
     document = fan(asks(output=VERDICT), {"field": "score", "gt": 0.5}, {"field": "x", "equals": 1})
 
     first, second = (dry_run(planned(document)).as_json() for _ in range(2))
 
     assert first == second
-    assert set(first) == {"edges", "runs", "visits"}
+    assert set(first) == {"edges", "runs", "visits", "nested"}
     assert set(first["edges"][0]) == {"edge", "from", "to", "fired", "why"}
     assert "source" in first["edges"][0]["why"]
 
@@ -214,14 +241,18 @@ def hundred():
     return topology(nodes, edges, end=["one19", "two19"])
 
 
-def test_a_hundred_nodes_take_less_than_two_seconds_of_work():
-    plan = planned(hundred())
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_hundred_nodes_take_less_than_two_seconds_of_work(nested):
+    document = hundred()
+    if nested:
+        document = topology({"in": {"type": "topology", "topology": document}, "t": PASS}, [("in", "t")])
+    plan = planned(document)
 
     began = time.process_time()
     report = dry_run(plan)
 
     assert time.process_time() - began < 2
-    assert [edge.edge for edge in report.edges if not edge.fired] == [len(report.edges) - 1]
+    assert [edge.target for edge in report.every_edge() if not edge.fired] == ["one19"]
 
 
 def test_a_bound_on_visits_is_kept_and_said():

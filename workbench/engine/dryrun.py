@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from workbench.engine.conditions import Judged, read_condition
+from workbench.engine.documents import pointer
 from workbench.engine.errors import Problem, WorkbenchError
 from workbench.engine.events import MessageData
 from workbench.engine.nodes import Node
@@ -49,12 +50,25 @@ class EdgeReport(NamedTuple):
     why: str
 
 
+class Inside(NamedTuple):
+    """What a dry run found in the topology that a node nests; `inline`: it stands in the document itself."""
+
+    node: str
+    inline: bool
+    report: DryRun
+
+
 class DryRun(NamedTuple):
-    """What a dry run found."""
+    """What a dry run found. `runs` and `visits` count those inside nested topologies too."""
 
     edges: tuple[EdgeReport, ...]
     runs: int
     visits: int
+    nested: tuple[Inside, ...] = ()
+
+    def every_edge(self) -> list[EdgeReport]:
+        """The edges, then those of nested topologies."""
+        return [*self.edges, *(edge for inside in self.nested for edge in inside.report.every_edge())]
 
     def as_json(self) -> dict[str, Json]:
         """For programs: `from` and `to` as in the document."""
@@ -62,12 +76,13 @@ class DryRun(NamedTuple):
             {"edge": edge.edge, "from": edge.source, "to": edge.target, "fired": edge.fired, "why": edge.why}
             for edge in self.edges
         ]
-        return {"edges": edges, "runs": self.runs, "visits": self.visits}
+        nested = {inside.node: inside.report.as_json() for inside in self.nested}
+        return {"edges": edges, "runs": self.runs, "visits": self.visits, "nested": nested}
 
     def problems(self) -> list[Problem]:
         """A warning for each edge that never fired."""
         hint = "Change its condition or the outputs that its source may give, or delete the edge."
-        return [
+        own = [
             Problem(
                 "warning",
                 "edge_never_fired",
@@ -78,11 +93,44 @@ class DryRun(NamedTuple):
             for edge in self.edges
             if not edge.fired
         ]
+        return own + [
+            _problem_inside(inside, problem) for inside in self.nested for problem in inside.report.problems()
+        ]
+
+
+def _problem_inside(inside: Inside, problem: Problem) -> Problem:
+    """A problem of a nested topology at its place in the document around it."""
+    path = pointer("nodes", inside.node, "topology")
+    if inside.inline:
+        return problem._replace(path=path + problem.path)
+    return problem._replace(path=path, message=f"In the topology of node {inside.node!r}: {problem.message}")
 
 
 def dry_run(plan: RunPlan, *, max_visits: int = MAX_VISITS) -> DryRun:
-    """Drive every branch of the plan, within `max_visits` visits in all."""
-    return _DryRun(plan, max_visits).report()
+    """Drive every branch of the plan and of the topologies nested in it, within `max_visits` visits in all."""
+    outer = _DryRun(plan, max_visits)
+    report = outer.report()
+    nested: list[Inside] = []
+    known: dict[str, DryRun] = {}
+    for name, inner in plan.nested().items():
+        left = max_visits - report.visits
+        if outer.ids.index(name) not in outer.ran:
+            found = _never_entered(inner, name)
+        elif (again := known.get(inner.hash)) is not None:
+            found = again
+        else:
+            found = known[inner.hash] = dry_run(inner, max_visits=max(left, 0))
+            report = report._replace(runs=report.runs + found.runs, visits=report.visits + found.visits)
+        inline = not isinstance(plan.nodes[name].config["topology"], str)
+        nested.append(Inside(name, inline, found))
+    return report._replace(nested=tuple(nested))
+
+
+def _never_entered(plan: RunPlan, node: str) -> DryRun:
+    """What is to be said of a topology whose node never ran."""
+    why = f"Node {node!r}, which nests its topology, never ran."
+    edges = (EdgeReport(index, edge["from"], edge["to"], False, why) for index, edge in enumerate(plan.edges))
+    return DryRun(tuple(edges), 0, 0)
 
 
 class Choice(NamedTuple):

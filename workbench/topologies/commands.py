@@ -138,8 +138,9 @@ def _summary(problems: list[Problem]) -> str:
 
 
 def _dry_summary(report: DryRun) -> str:
-    fired = sum(edge.fired for edge in report.edges)
-    edges = _count(len(report.edges), "edge") or "no edges"
+    every = report.every_edge()
+    fired = sum(edge.fired for edge in every)
+    edges = _count(len(every), "edge") or "no edges"
     runs, visits = _count(report.runs, "run"), _count(report.visits, "visit") or "no visits"
     return f"Dry run: {fired} of {edges} fired, in {runs} with {visits}."
 

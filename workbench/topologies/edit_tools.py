@@ -42,6 +42,9 @@ def edit_dry_run(request: HttpRequest, name: str) -> HttpResponse:
         ]
         fired = sum(edge.fired for edge in report.edges)
         sentence = f"{fired} of {len(found)} edge{'' if len(found) == 1 else 's'} can fire."
+        for inside in report.nested:
+            within = inside.report.every_edge()
+            sentence += f" Inside node {inside.node!r}: {sum(edge.fired for edge in within)} of {len(within)}."
     if "application/json" in request.headers.get("Accept", ""):
         return JsonResponse({"edges": found, "sentence": sentence})
     return render(request, "topologies/edit/dry_run.html", {"name": name, "edges": found, "sentence": sentence})
