@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from workbench.engine.events import RunEnded, VisitEnded, VisitStarted
+from workbench.engine.events import CUT_OFF, RunEnded, VisitEnded, VisitStarted
 from workbench.engine.planning import RunPlan
 
 Path = tuple[str, ...]
@@ -85,16 +85,19 @@ def is_of_a_visit(event: Any) -> bool:
 
 
 def that_count(events: Sequence[Any]) -> list[Any]:
-    """The events but for those of visits that were made anew later."""
+    """The events but for those of visits that were made anew later, and for calls that were cut off: they have no answer."""
     last: dict[Place, int] = {}
     for number, event in enumerate(events):
         if isinstance(event, VisitStarted):
             last[Place.of(event)] = number
-    return [
-        event
-        for number, event in enumerate(events)
-        if not is_of_a_visit(event) or event.kind == "joined" or number >= last.get(Place.of(event), 0)
-    ]
+    return [event for number, event in enumerate(events) if _counts(event, number, last)]
+
+
+def _counts(event: Any, number: int, last: dict[Place, int]) -> bool:
+    if not is_of_a_visit(event) or event.kind == "joined":
+        return True
+    cut_off = event.kind == "model_called" and event.status == CUT_OFF
+    return not cut_off and number >= last.get(Place.of(event), 0)
 
 
 def plan_at(plan: RunPlan, path: Path) -> RunPlan | None:

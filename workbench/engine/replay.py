@@ -115,6 +115,7 @@ async def replaying(
             providers=Providers({}, only=Nobody()),
             workspace=Path(folder),
             append=shared.log.append,
+            write=shared.log.write,
             recorded=shared.log.recorded,
             retry=RetryPolicy(),
             seconds_left=run.seconds_left,

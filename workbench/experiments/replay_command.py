@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from workbench.experiments.models import Run
     from workbench.experiments.replaying import NewPlan, RunReplay
 
-SHOWN = 20
-"""Lines of each side that are printed."""
+SHOWN = 40
+"""Lines of a difference that are printed."""
 
 
 @click.command()
@@ -121,12 +121,9 @@ def readable(report: dict[str, Any]) -> str:
 
 
 def sides(first: dict[str, Any]) -> list[str]:
-    """Both sides of a difference as a diff."""
-    from difflib import unified_diff
+    """Both sides of a difference: `-` is recorded, `+` would be now."""
+    from workbench.engine.differences import Difference
+    from workbench.experiments.replaying import difference_lines
 
-    from workbench.experiments.text import visible
-
-    was, now = (first[side].splitlines() for side in ("recorded", "now"))
-    lines = list(unified_diff(was, now, "recorded", "now", lineterm="", n=2))
-    left = [f"… {len(lines) - 2 * SHOWN} more lines"] if len(lines) > 2 * SHOWN else []
-    return [visible(line) for line in lines[: 2 * SHOWN]] + left
+    lines = [line for _, line in difference_lines(Difference("result", None, "", first["recorded"], first["now"]))]
+    return lines[:SHOWN] + ([f"… {len(lines) - SHOWN} more lines"] if len(lines) > SHOWN else [])

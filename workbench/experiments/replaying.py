@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import unified_diff
 from typing import Any, NamedTuple
 
 from workbench.engine.differences import Difference
@@ -13,7 +14,7 @@ from workbench.engine.validation import check_topology
 from workbench.experiments.journal import INHERITED, batched, events_read
 from workbench.experiments.models import Run
 from workbench.experiments.stored import run_input, stored_plan
-from workbench.experiments.text import storable
+from workbench.experiments.text import storable, visible
 from workbench.topologies.library import Library
 from workbench.topologies.selectors import stored_topology
 
@@ -94,6 +95,19 @@ def same_prediction(run: Run, replayed: Replayed) -> bool:
     outputs = {node: storable(text) for node, text in replayed.outputs.items()}
     output = None if replayed.output is None else storable(replayed.output)
     return (output, outputs, replayed.status) == (run.output, run.outputs, run.status)
+
+
+SIGNS = {"+": "add", "-": "remove", "@": "place"}
+MOST_LINES = 400
+
+
+def difference_lines(found: Difference) -> list[tuple[str, str]]:
+    """Both sides of a difference, line by line: kind and text."""
+    was, now = found.recorded.splitlines(), found.now.splitlines()
+    lines = list(unified_diff(was, now, "recorded", "now", lineterm="", n=3))[2:]
+    shown = [(SIGNS.get(line[:1], "same"), visible(line)) for line in lines[:MOST_LINES]]
+    left = len(lines) - MOST_LINES
+    return [*shown, ("place", f"… {left:,} more lines")] if left > 0 else shown
 
 
 def plan_of_version(run: Run, reference: str) -> NewPlan:
