@@ -50,7 +50,7 @@ class Times(NamedTuple):
 
 def run_times(run: Run) -> Times:
     """Where the run's time went."""
-    found = run.events.aggregate(
+    found = run.events.filter(run_selectors.OWN).aggregate(
         turn=Sum("waited", default=0.0),
         model=Sum("seconds", filter=Q(kind="model_called"), default=0.0),
         tool=Sum("seconds", filter=Q(kind="tool_called"), default=0.0),
