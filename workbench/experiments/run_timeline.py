@@ -108,7 +108,9 @@ def _events(run: Run, wanted: Iterable[tuple[str, int]]) -> Any:
     if not visits:
         return ()
     kinds = ("visit_started", "visit_ended", "asked", "answered", *OF_CALLS)
-    rows = run.events.filter(kind__in=kinds, node__in=nodes, visit__gte=min(visits), visit__lte=max(visits))
+    rows = run.events.filter(
+        kind__in=kinds, node__in=nodes, visit__gte=min(visits), visit__lte=max(visits), attempt__gt=0
+    )
     return rows.order_by("sequence").values_list("node", "visit", "kind", "at", "seconds", "waited")
 
 
