@@ -89,7 +89,9 @@ def labelled(configurations: tuple[ConfigurationSpec, ...]) -> list[tuple[Config
 
 
 def experiment_copy(experiment: Experiment, *, author: str = "") -> Experiment:
-    """A new draft that says the same; its topologies are the newest when it starts."""
+    """A new draft that says the same; its topologies are the newest when it starts. Raises `NotNow`."""
+    if experiment.fork:
+        raise NotNow("The runs of this experiment are forks. Fork the runs of the first one again instead.")
     with transaction.atomic():
         copy = Experiment.objects.create(
             name=f"{experiment.name[:190]} (copy)",
