@@ -206,7 +206,12 @@ def experiment_resume(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def experiment_copy(request: HttpRequest, pk: int) -> HttpResponse:
     """A new draft that says the same."""
-    copy = services.experiment_copy(get_object_or_404(Experiment, pk=pk), author=author_of(request))
+    experiment = get_object_or_404(Experiment, pk=pk)
+    try:
+        copy = services.experiment_copy(experiment, author=author_of(request))
+    except WorkbenchError as error:
+        messages.error(request, str(error))
+        return redirect(experiment)
     messages.success(request, "Copied as a draft. It takes the newest version of each topology when it starts.")
     return redirect(copy)
 
