@@ -21,33 +21,6 @@ def filled(live, repository):
     return live
 
 
-def test_problems_come_while_typing_and_go_when_mended(filled, page):
-    page.goto(filled + reverse("topology_edit", args=["debate"]))
-    text = page.get_by_label("Topology as JSON")
-    good = text.input_value()
-
-    text.fill(good.replace('"judge"\n', '"jugde"\n', 1))
-
-    expect(page.locator("#check-summary")).to_contain_text("error")
-    assert "jugde" in page.locator(".problems").inner_text()
-    text.fill(good)
-    expect(page.locator("#check-summary")).to_contain_text("No problems")
-
-
-def test_a_change_is_committed_seen_in_the_history_and_restored(filled, page):
-    page.goto(filled + reverse("topology_detail", args=["debate"]))
-    page.get_by_role("link", name="Edit").click()
-    text = page.get_by_label("Topology as JSON")
-    text.fill(text.input_value().replace('"max": 2', '"max": 5'))
-    page.get_by_label("What changed").fill("Six rounds")
-    page.get_by_role("button", name="Commit").click()
-    page.get_by_role("link", name="History").click()
-    page.get_by_role("button", name="Restore").click()
-
-    assert "is the newest again" in page.get_by_role("status").first.inner_text()
-    assert "max 2" in page.locator(".picture").inner_html()
-
-
 def test_the_list_narrows_while_one_types(filled, page):
     page.goto(filled + reverse("topology_list"))
 
@@ -72,7 +45,6 @@ def test_pages_of_topologies_are_well_made(filled, page, well_made, store, make,
         reverse("topology_list") + "?q=nothing-like-this",
         reverse("topology_detail", args=["broken"]),
         reverse("topology_detail", args=[long_name]),
-        reverse("topology_edit", args=["broken"]),
         reverse("topology_history", args=["translate"]),
         reverse("topology_version", args=["debate", debate]),
     ]
@@ -83,20 +55,3 @@ def test_pages_of_topologies_are_well_made(filled, page, well_made, store, make,
         well_made(page)
     page.goto(filled + reverse("topology_detail", args=["write_and_review"]))
     screenshot(page, "topology")
-    page.goto(filled + reverse("topology_edit", args=["write_and_review"]))
-    screenshot(page, "topology-edit")
-
-
-def test_refused_and_stale_saves_are_well_made(filled, page, well_made, make):
-    topology_save("one", make())
-    page.goto(filled + reverse("topology_edit", args=["one"]))
-    topology_save("one", make(description="Theirs"), "Theirs")
-    page.get_by_label("Topology as JSON").fill(make(description="Mine"))
-    page.get_by_label("What changed").fill("Mine")
-    page.get_by_role("button", name="Commit").click()
-
-    assert "Somebody else was faster" in page.locator("main").inner_text()
-    well_made(page)
-    page.get_by_label("I have seen their version").check()
-    page.get_by_role("button", name="Commit").click()
-    assert "Mine" in page.locator(".lead").inner_text()

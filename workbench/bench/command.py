@@ -54,6 +54,17 @@ def pages(experiments: int, runs: int, repeat: int, as_json: bool) -> None:
     show(pages_figures(Fill(experiments, runs), repeat), as_json)
 
 
+@bench.command()
+@click.option("--nodes", type=click.IntRange(3, 5000), default=200, show_default=True, help="Nodes of the topology.")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=20, show_default=True, help="Measurements per median.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+def editor(nodes: int, repeat: int, as_json: bool) -> None:
+    """What the server takes to answer one command of the editor, over a topology of so many nodes."""
+    from workbench.bench.editor import editor_figures
+
+    show(editor_figures(nodes, repeat), as_json)
+
+
 def show(figures: dict[str, Any], as_json: bool) -> None:
     """JSON, or a line per figure."""
     if as_json:

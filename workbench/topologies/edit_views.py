@@ -38,7 +38,7 @@ from workbench.topologies.drafts import (
 from workbench.topologies.editing.answers import Found, counts_of, state_problems
 from workbench.topologies.editing.conditionforms import Posted
 from workbench.topologies.editing.formcommands import form_commands
-from workbench.topologies.editing.state import CommandRefused, State
+from workbench.topologies.editing.state import CommandRefused, State, nodes_of
 from workbench.topologies.editpage import Chosen, chosen_of, list_context, panel_context, text_context
 from workbench.topologies.gitcommand import StoreError
 from workbench.topologies.models import TopologyDraft
@@ -50,6 +50,7 @@ Context = dict[str, Any]
 Json = Any
 CANVAS = "topologies/built/canvas.js"
 LONGEST_MESSAGE = 2000
+STILL = 60  # up to so many nodes the page holds a picture too, for browsers without JavaScript
 PARTS = ("list", "text", "panel", "problems", "marks")
 
 
@@ -86,7 +87,7 @@ def _page(request: HttpRequest, draft: TopologyDraft, more: Context | None = Non
         "newer": newer,
         "gone": _is_gone(draft),
         "canvas": finders.find(CANVAS) is not None,
-        "picture": topology_svg(state.document),
+        "picture": topology_svg(state.document) if len(nodes_of(state.document)) <= STILL else "",
         "state_json": studio.draft_json(draft, problems=problems, state=state),
         **_problems_context(problems, chosen),
     }

@@ -1,4 +1,4 @@
-"""Addresses below /topologies/. No topology's name begins with an underscore, so `_new` and `_check` are free."""
+"""Addresses below /topologies/. No topology's name begins with an underscore, so `_new` is free."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from workbench.topologies import edit_tools, edit_views, views
 urlpatterns = [
     path("topologies/", views.topology_list, name="topology_list"),
     path("topologies/_new/", views.topology_create, name="topology_create"),
-    path("topologies/_check/", views.topology_check, name="topology_check"),
     path("topologies/<str:name>/", views.topology_detail, name="topology_detail"),
     path("topologies/<str:name>/edit/", edit_views.topology_edit, name="topology_edit"),
     path("topologies/<str:name>/edit/state/", edit_views.edit_state, name="topology_edit_state"),

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from workbench.catalog.authors import author_of
 from workbench.engine.documents import read_json
-from workbench.engine.errors import InvalidDocument, Problem
+from workbench.engine.errors import InvalidDocument
 from workbench.topologies import selectors, services
 from workbench.topologies.facts import document_facts
 from workbench.topologies.forms import CreateForm
@@ -90,27 +90,6 @@ def topology_create(request: HttpRequest) -> HttpResponse:
             messages.success(request, f"{topology.name} is created.")
             return redirect("topology_edit", topology.name)
     return render(request, "topologies/topology_create.html", context)
-
-
-@require_POST
-def topology_check(request: HttpRequest) -> HttpResponse:
-    """Everything wrong with a text, and its picture, while it is being typed."""
-    text = request.POST.get("text", "").replace("\r\n", "\n")
-    name = request.POST.get("name", "")
-    return render(
-        request, "topologies/_check.html", _checked(text, name if NAME.fullmatch(name) else "") | {"live": True}
-    )
-
-
-def _checked(text: str, name: str) -> Context:
-    problems: list[Problem] = services.topology_checked(text, name).problems
-    errors = sum(problem.severity == "error" for problem in problems)
-    return {
-        "problems": problems,
-        "errors": errors,
-        "warnings": len(problems) - errors,
-        "picture": topology_svg(read_json(text).data),
-    }
 
 
 @require_GET

@@ -63,6 +63,11 @@ class Field(NamedTuple):
         return sentence(self.value)
 
     @property
+    def chosen(self) -> list[str]:
+        """The names in a list of names, as far as they are names."""
+        return [name for name in self.value if isinstance(name, str)] if isinstance(self.value, list) else []
+
+    @property
     def rows(self) -> int:
         return max(3, min(18, self.text.count("\n") + len(self.text) // 60 + 2))
 

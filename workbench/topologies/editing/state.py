@@ -71,7 +71,8 @@ def unpack(data: bytes) -> State:
     """The state that `pack` wrote; it is nobody else's and may be changed."""
     whole = json.loads(zlib.decompress(data))
     broken = Broken(*whole["broken"]) if whole["broken"] else None
-    return State(whole["document"], tuple(whole["keys"]), broken, whole["places"])
+    places = {name: (int(x), int(y)) for name, (x, y) in whole["places"].items()}
+    return State(whole["document"], tuple(whole["keys"]), broken, places)
 
 
 def fresh_keys(taken: Sequence[str]) -> Iterator[str]:

@@ -519,6 +519,7 @@ function start() {
     else if (link.matches("[data-show]")) event.preventDefault(), choose({ node: link.dataset.node, edge: link.dataset.edge }, { open: true });
     else if (link.matches(".studio-jump")) event.preventDefault(), jump(link);
     else if (link.matches("[data-line]")) event.preventDefault(), goToLine(Number(link.dataset.line));
+    else if (link.id === "studio-try") event.preventDefault(), tryIt(link.href);
     else if (link.id === "studio-dry-run") event.preventDefault(), dryRun();
     else if (link.id === "studio-commit-open") setTimeout(() => document.getElementById("commit-message").focus(), 0);
   });
@@ -554,6 +555,25 @@ function start() {
     if (!painted) document.getElementById("studio-dry-result")?.replaceChildren();
     tell("topology:dry-run", { edges });
   }
+
+  // A trial runs what the server holds, so everything typed is sent first.
+  async function tryIt(address_) {
+    await idle();
+    const place = byId("studio-trial");
+    if (!place.hidden && place.firstElementChild) {
+      place.hidden = true;
+      place.replaceChildren();
+      return void tell("topology:run", { nodes: null });
+    }
+    place.hidden = false;
+    await window.htmx.ajax("GET", address_, { source: place, target: place, swap: "innerHTML" });
+    place.querySelector("select, textarea")?.focus();
+  }
+
+  document.addEventListener("htmx:afterSettle", () => {
+    const lights = byId("studio-lights");
+    if (lights && !byId("studio-trial").hidden) tell("topology:run", JSON.parse(lights.textContent));
+  });
 
   async function tryCondition(form, button) {
     await idle();
