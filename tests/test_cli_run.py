@@ -138,6 +138,20 @@ def test_an_invalid_topology_prints_its_problems(home, write):
     assert set(report["problems"][0]) == {"severity", "code", "path", "message", "hint"}
 
 
+def test_a_script_for_nodes_that_are_not_there_is_refused_by_their_names(home, write):
+    script = {"nodes": {"wirter": ["one"]}, "rules": [{"contains": "x", "node": "judge", "answer": "y"}]}
+
+    code, out, _ = run(home, write("t.json", LOOP), "--input", "x", "--scripted", write("s.json", script), "--json")
+
+    report = json.loads(out)
+    assert (code, report["status"]) == (1, "invalid")
+    assert [(problem["code"], problem["path"]) for problem in report["problems"]] == [
+        ("unknown_node", "/nodes/wirter"),
+        ("unknown_node", "/rules/0/node"),
+    ]
+    assert "Did you mean 'writer'?" in report["problems"][0]["message"]
+
+
 def test_an_invalid_script_is_invalid_too(home, write):
     code, out, _ = run(
         home, write("t.json", LOOP), "--input", "x", "--scripted", write("s.json", {"nodez": 1}), "--json"

@@ -81,6 +81,10 @@ class RunPlan(BaseModel):
         nodes = {name: _windowed(node, windows) for name, node in self.nodes.items()}
         return self if nodes == self.nodes else RunPlan(**{**dict(self), "nodes": nodes})
 
+    def names(self) -> list[str]:
+        """The names of all nodes, those of nested topologies too."""
+        return list(dict.fromkeys([*self.nodes, *(name for plan in self.nested().values() for name in plan.names())]))
+
     def nested(self) -> dict[str, RunPlan]:
         """The plans of nested topologies, by the node that runs them."""
         plans = {name: node.config["plan"] for name, node in self.nodes.items() if node.type == NESTED}

@@ -98,7 +98,12 @@ def execute(request: Request, document: bytes, script: bytes | None, people: byt
 
     answers = None if script is None else Script.from_text(script)
     plan, imported = file_plan(request, document)
-    only = None if answers is None else ScriptedProvider(own_script(answers, imported.foreign_ids))
+    only = None
+    if answers is not None:
+        answers = own_script(answers, imported.foreign_ids)
+        if strangers := answers.strangers(plan.names()):
+            raise InvalidDocument(strangers)
+        only = ScriptedProvider(answers)
     from workbench.experiments.execution import run_prepare  # loads LangGraph: before the run's clock starts
     from workbench.experiments.lifecycle import run_end
     from workbench.experiments.questions_here import Here

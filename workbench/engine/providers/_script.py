@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from workbench.engine.documents import read_json
+from workbench.engine.documents import pointer, read_json
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
 from workbench.engine.plugins import nearest
 from workbench.engine.providers import ModelRequest
@@ -109,6 +110,24 @@ class Script(Part):
         if entries:
             return entries[min(request.node_call, len(entries)) - 1]
         return self.default or Entry(text=_last_user_text(request))
+
+    def strangers(self, nodes: Sequence[str]) -> list[Problem]:
+        """A problem for each node that the script answers for and that is none of these: a misspelt name would leave its
+        node to the default."""
+        named = [(pointer("nodes", name), name) for name in self.nodes]
+        named += [(pointer("rules", place, "node"), rule.node) for place, rule in enumerate(self.rules) if rule.node]
+        known = list(nodes)
+        return [
+            Problem(
+                "error",
+                "unknown_node",
+                path,
+                f"The script answers for node {name!r}, which the topology does not have.{nearest(name, known)}",
+                f"Its nodes: {', '.join(known[:20])}{' …' if len(known) > 20 else ''}.",
+            )
+            for path, name in named
+            if name not in known
+        ]
 
     @classmethod
     def from_text(cls, text: str | bytes) -> Script:
