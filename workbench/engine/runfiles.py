@@ -227,7 +227,7 @@ class RunFiles:
     def difference(self, before: str, after: str) -> str:
         """The unified diff of two trees as text; what is too large for it is named at its end."""
         store = self.space.store
-        found = diff_of(store, changes(store.files(before), store.files(after)))
+        found = diff_of(store, changes(*store.between(before, after)))
         text = found.text.decode("utf-8", "replace").replace("\0", "\ufffd")
         left = [f"# Too large for this diff: {path.decode('utf-8', 'replace')!r}\n" for path in found.left_out]
         return text + "".join(left[:100])

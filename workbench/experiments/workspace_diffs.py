@@ -60,9 +60,9 @@ class PageDiff(NamedTuple):
         return self.total - len(self.files)
 
 
-def page_diff(store: Store, before: Tree, after: Tree, *, only: bytes | None = None) -> PageDiff:
+def page_diff(store: Store, differing: tuple[Tree, Tree], *, only: bytes | None = None) -> PageDiff:
     """What differs between two versions, or in one file of them, which is then shown whole."""
-    changed = [one for one in changes(before, after) if only is None or one.path == only]
+    changed = [one for one in changes(*differing) if only is None or one.path == only]
     most = LINES if only is None else ALL_LINES
     files = _files(store, changed[:FILES], most)
     return PageDiff(files, len(changed), sum(it.added for it in files), sum(it.deleted for it in files))

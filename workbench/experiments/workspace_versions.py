@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from workbench.engine.filestore import FOLDER, LINK, Entry, Tree
-from workbench.engine.filestore.diffs import is_git
+from workbench.engine.filestore.diffs import changes, is_git
 from workbench.engine.filestore.lineage import shown
 from workbench.engine.filestore.store import FINAL, START, VISITS, Store
 from workbench.engine.filestore.trees import WorkspaceBroken
@@ -25,6 +25,8 @@ class VisitVersion(NamedTuple):
     node: str
     visit: int
     commit: str
+    files: int = 0
+    """How many files it changed, once that was counted."""
 
 
 class FileRow(NamedTuple):
@@ -63,6 +65,10 @@ class Versions:
                 found.append(VisitVersion(":".join((*path, node)), int(number), commit))
         return sorted(found)
 
+    def counted(self, visit: VisitVersion) -> VisitVersion:
+        """The same with the number of files that it changed."""
+        return visit._replace(files=len(changes(*self.between(self.before(visit.commit), visit.commit))))
+
     def newest(self, visits: list[VisitVersion]) -> str:
         """The version at the end; while the run goes on, the longest line of changes there is."""
         if self.final:
@@ -73,10 +79,17 @@ class Versions:
 
     def tree(self, version: str) -> Tree:
         """The files of a commit, or of a tree. Raises `WorkspaceBroken` for what is neither."""
+        return self.store.files(self._top(version))
+
+    def between(self, before: str, after: str) -> tuple[Tree, Tree]:
+        """What differs between two versions. Raises `WorkspaceBroken`."""
+        return self.store.between(self._top(before), self._top(after))
+
+    def _top(self, version: str) -> str:
         kind = self.store.kind_of(version) if ID.fullmatch(version) else ""
         if kind not in ("commit", "tree"):
             raise WorkspaceBroken("The run has no such version of its files.")
-        return self.store.files(self.store.tree_of(version) if kind == "commit" else version)
+        return self.store.tree_of(version) if kind == "commit" else version
 
     def before(self, commit: str) -> str:
         """What a visit began with."""

@@ -14,6 +14,8 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET
 
 from workbench.engine.errors import WorkbenchError
+from workbench.engine.filestore.diffs import changes, diff_of
+from workbench.engine.filestore.lineage import shown as shown_path
 from workbench.experiments import workspace_artefacts as artefacts
 from workbench.experiments.journal import event_read
 from workbench.experiments.models import Run
@@ -24,6 +26,7 @@ from workbench.experiments.workspace_diffs import PageDiff, page_diff
 from workbench.experiments.workspace_versions import FileRow, Versions, VisitVersion
 
 PER_PAGE = 200
+VISITS = 100
 CONFLICTS = 20
 SUMMARY = 10
 SEALED = "; ".join(
@@ -43,13 +46,21 @@ def run_files(request: HtmxRequest, pk: int) -> HttpResponse:
     """The files of a run: at its end, or as one visit left them (`visit` is its commit), and what changed."""
     run = get_object_or_404(run_query(), pk=pk)
     versions = Versions(run)
-    visits = versions.visits() if versions.start else []
+    visits = in_their_order(run, versions.visits()) if versions.start else []
     if request.htmx:
         return render(request, "experiments/_run_files.html", summary(run, versions, visits))
     context: dict[str, Any] = {"run": run, "visits": visits, "version": ""}
     if versions.start:
         context |= shown_version(request, versions, visits)
     return render(request, "experiments/run_files.html", {**context, "conflicts": conflicts(run, versions)})
+
+
+def in_their_order(run: Run, visits: list[VisitVersion]) -> list[VisitVersion]:
+    """The visits as they ended; one that still goes on comes last."""
+    nodes = {visit.node for visit in visits}
+    ended = run.events.filter(kind="visit_ended", node__in=nodes).order_by("sequence").values_list("node", "visit")
+    order = {place: number for number, place in enumerate(ended)}
+    return sorted(visits, key=lambda visit: order.get((visit.node, visit.visit), len(order)))
 
 
 def shown_version(request: HttpRequest, versions: Versions, visits: list[VisitVersion]) -> dict[str, Any]:
@@ -62,14 +73,17 @@ def shown_version(request: HttpRequest, versions: Versions, visits: list[VisitVe
     before = versions.before(version) if chosen else versions.start
     tree = versions.tree(version)
     rows = versions.rows(tree)
+    shown_visits = page_of(request, visits, VISITS, "visits")
+    shown_visits.object_list = [versions.counted(visit) for visit in shown_visits]
     return {
         "version": version,
         "before": before,
         "chosen": chosen,
-        "diff": page_diff(versions.store, versions.tree(before), tree),
+        "diff": page_diff(versions.store, versions.between(before, version)),
         "page": page_of(request, rows, PER_PAGE),
         "size": sum(row.size for row in rows),
         "hidden": len(tree) - len(rows),
+        "visits": shown_visits,
         "query": query_without(request),
     }
 
@@ -79,7 +93,7 @@ def summary(run: Run, versions: Versions, visits: list[VisitVersion]) -> dict[st
     if not versions.start:
         return {"run": run, "diff": None}
     version = versions.newest(visits)
-    diff = page_diff(versions.store, versions.tree(versions.start), versions.tree(version))
+    diff = page_diff(versions.store, versions.between(versions.start, version))
     return {"run": run, "diff": diff, "files": diff.files[:SUMMARY], "more": diff.total - SUMMARY, "version": version}
 
 
@@ -89,19 +103,18 @@ def conflicts(run: Run, versions: Versions) -> list[dict[str, Any]]:
     found = []
     for event in map(event_read, rows):
         try:
-            base, *sides = (versions.tree(tree) for tree in (event.base, *event.sides))
+            sides = [conflict_side(versions, event.base, side, set(event.paths)) for side in event.sides]
         except WorkbenchError:
             continue
-        told = set(event.paths)
-        found.append({"event": event, "sides": [(name, conflict_side(versions, base, side, told))
-                                                for name, side in zip(event.names, sides, strict=True)]})  # fmt: skip
+        found.append({"event": event, "sides": list(zip(event.names, sides, strict=True))})
     return found
 
 
-def conflict_side(versions: Versions, base: Any, side: Any, told: set[str]) -> PageDiff:
+def conflict_side(versions: Versions, base: str, side: str, told: set[str]) -> PageDiff:
     """What one side changed in the files on which they contradict each other."""
-    diff = page_diff(versions.store, base, side)
-    return diff._replace(files=[file for file in diff.files if file.label in told])
+    was, now = versions.between(base, side)
+    picked = [{path: entry for path, entry in tree.items() if shown_path(path) in told} for tree in (was, now)]
+    return page_diff(versions.store, (picked[0], picked[1]))
 
 
 @require_GET
@@ -112,8 +125,7 @@ def run_file(request: HttpRequest, pk: int, version: str) -> HttpResponse:
     row = file_or_404(request, versions, version, deleted="before" in request.GET)
     context: dict[str, Any] = {"run": run, "version": version, "row": row, "before": request.GET.get("before", "")}
     if context["before"]:
-        before, after = tree_or_404(versions, context["before"]), tree_or_404(versions, version)
-        context["diff"] = page_diff(versions.store, before, after, only=row.path)
+        context["diff"] = page_diff(versions.store, versions.between(context["before"], version), only=row.path)
     else:
         context |= shown_file(versions, row)
     return render(request, "experiments/run_file.html", context)
@@ -123,7 +135,7 @@ def shown_file(versions: Versions, row: FileRow) -> dict[str, Any]:
     """How a file is shown."""
     kind = artefacts.kind_of(row.label, row.size, row.is_link)
     found: dict[str, Any] = {"kind": kind}
-    if kind in ("large", "image", "page"):
+    if kind in ("large", "image"):
         return found
     content = versions.store.get(row.entry.id)
     if kind == "table":
@@ -189,14 +201,12 @@ def sealed(content: bytes, media: str, name: str, *, save: bool) -> HttpResponse
 @require_GET
 def run_diff(request: HttpRequest, pk: int) -> HttpResponseBase:
     """All that changed, as a unified diff to be saved."""
-    from workbench.engine.filestore.diffs import changes, diff_of
-
     versions = Versions(get_object_or_404(Run, pk=pk))
     if not versions.start:
         raise Http404("The run has no files.")
     visits = versions.visits()
-    before, after = versions.tree(versions.start), versions.tree(versions.newest(visits))
-    diff = diff_of(versions.store, changes(before, after), most=100_000_000)
+    differing = versions.between(versions.start, versions.newest(visits))
+    diff = diff_of(versions.store, changes(*differing), most=100_000_000)
     return sealed(diff.text, "application/octet-stream", f"run-{pk}.diff", save=True)
 
 

@@ -138,6 +138,27 @@ class Store:
                     found[folder + path] = entry
         return found
 
+    def between(self, before: str, after: str) -> tuple[Tree, Tree]:
+        """What differs between two trees: of each, the files that the other has not or has otherwise."""
+        was: Tree = {}
+        now: Tree = {}
+        waiting: list[tuple[bytes, str, str]] = [(b"", before, after)]
+        while waiting:
+            folder, one, other = waiting.pop()
+            mine, theirs = (dict(_unpacked(self.get(name))) if name else {} for name in (one, other))
+            for name in mine.keys() | theirs.keys():
+                a, b = mine.get(name), theirs.get(name)
+                if a == b:
+                    continue
+                inside = [entry.id if entry and entry.mode == FOLDER else "" for entry in (a, b)]
+                if any(inside):
+                    waiting.append((folder + name + b"/", inside[0], inside[1]))
+                if a and not inside[0]:
+                    was[folder + name] = a
+                if b and not inside[1]:
+                    now[folder + name] = b
+        return was, now
+
     # Commits and names
 
     def commit(self, tree: str, parents: Sequence[str], message: str) -> str:
