@@ -209,7 +209,10 @@ function start() {
     stale.delete("panel");
     const open = new Set([...panel.querySelectorAll("details[open]")].map(foldName));
     const top = panel.scrollTop;
+    const focused = panel.contains(document.activeElement) ? document.activeElement.id : "";
     await load("panel", panel);
+    // The field that had the focus was replaced by its like: whoever is in it stays in it.
+    if (focused && (document.activeElement === document.body || panel.contains(document.activeElement))) document.getElementById(focused)?.focus({ preventScroll: true });
     for (const fold of panel.querySelectorAll("details")) if (open.has(foldName(fold))) fold.open = true;
     panel.scrollTop = top;
   }
