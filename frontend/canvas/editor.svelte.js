@@ -1,6 +1,6 @@
 // What the canvas knows and can do, apart from drawing. It asks the page for every change by an event and shows what comes
 // back; only moves are shown before they are answered.
-import { untrack } from "svelte";
+import { tick, untrack } from "svelte";
 import { aligned, neighbour } from "./geometry.js";
 import { fragmentOf, fragmentText } from "./clipboard.js";
 import { answered } from "./state.js";
@@ -9,7 +9,8 @@ import { toEdges, toNodes } from "./drawn.js";
 import { arrange } from "./arrange.js";
 
 const KEPT_MS = 3000;
-const MANY = 250;
+const MANY = 100;
+const VERY_MANY = 250;
 const AFAR = 0.3;
 const PLACES = ["move", "add_node", "paste", "duplicate"];
 
@@ -45,7 +46,7 @@ export class Editor {
 
   /** So many, and so small, that they are painted instead. */
   get far() {
-    return this.many && this.zoom < AFAR;
+    return this.nodes.length > VERY_MANY && this.zoom < AFAR;
   }
 
   hideFromAfar(far) {
@@ -85,9 +86,21 @@ export class Editor {
     this.carryNames(answer.renamed ?? {});
     this.state = answered(this.state, answer);
     while (this.level.length && !stateAt(this.state, this.level)) this.level = this.level.slice(0, -1);
+    const inside = this.host.contains(document.activeElement);
     this.redraw(answer.select);
     if (answer.label) this.say(answer.label);
     if (answer.select) this.follow(answer.select);
+    if (inside) this.keepFocus();
+  }
+
+  /** What had the focus may be gone: the focus is not. */
+  async keepFocus() {
+    await tick();
+    if (this.host.contains(document.activeElement)) return;
+    const still = this.at?.node != null ? this.view.boxes.has(this.at.node) : this.view.edges.some((edge) => edge.key === this.at?.edge);
+    this.at = still ? this.at : this.first();
+    if (this.at) this.focus(this.at);
+    else this.flow?.focusStage();
   }
 
   refused({ state, message }) {
@@ -378,7 +391,6 @@ export class Editor {
     this.command({ do: "delete", nodes, edges });
     this.at = next;
     if (next) this.focus(next);
-    else this.flow?.focusStage();
   }
 
   /** Where the focus goes when these are gone: never to nowhere. */

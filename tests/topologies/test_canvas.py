@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from workbench.catalog.services import starters_load as agents_load
-from workbench.topologies.services import starters_load, topology_create
+from workbench.topologies.services import topology_create, topology_save
+from workbench.topologies.store import Author
 
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+STARTER = ROOT / "topologies/write_and_review.json"
 BUILT = ROOT / "workbench/topologies/static/topologies/built/canvas.js"
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -28,11 +34,11 @@ HOSTILE = {
 
 @pytest.fixture
 def filled(live, repository):
-    """A server that knows the starters and has a canvas."""
+    """A server that knows the agents and one topology, and has a canvas."""
     if not BUILT.is_file():
         pytest.skip("The canvas is not built. Run: make canvas")
     agents_load()
-    starters_load()
+    topology_save("write_and_review", STARTER.read_text())
     return live
 
 
@@ -77,6 +83,12 @@ class Canvas:
         start = (port["x"] + port["width"] / 2 - 2, port["y"] + port["height"] / 2)
         self.drag(start, (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2))
 
+    def tell(self, kind: str, detail: dict) -> None:
+        """What the page says to the canvas."""
+        self.element.evaluate(
+            "(canvas, [kind, detail]) => canvas.dispatchEvent(new CustomEvent(kind, {detail}))", [kind, detail]
+        )
+
     def clear(self) -> None:
         self.node("answer").click()
         self.page.keyboard.press("Control+a")
@@ -91,13 +103,16 @@ def canvas(filled, page):
 
 def shape(document: dict) -> tuple:
     """What a topology is made of, for comparison: its nodes without their prompts, and its edges."""
-    nodes = {key: {name: value for name, value in node.items() if name != "prompt"} for key, node in document["nodes"].items()}
+    nodes = {
+        key: {name: value for name, value in node.items() if name != "prompt"}
+        for key, node in document["nodes"].items()
+    }
     edges = sorted(json.dumps(edge, sort_keys=True) for edge in document["edges"])
     return nodes, edges, document["start"], document["end"]
 
 
 def write_and_review() -> tuple:
-    return shape(json.loads((ROOT / "topologies/write_and_review.json").read_text()))
+    return shape(json.loads(STARTER.read_text()))
 
 
 def test_write_and_review_is_built_from_nothing_with_the_mouse(canvas):
@@ -116,7 +131,12 @@ def test_write_and_review_is_built_from_nothing_with_the_mouse(canvas):
     field(panel, "Id", "publish")
     expect(it.node("publish")).to_be_visible()
 
-    for source, target in (("writer", "reviewer"), ("reviewer", "writer"), ("reviewer", "publish"), ("writer", "publish")):
+    for source, target in (
+        ("writer", "reviewer"),
+        ("reviewer", "writer"),
+        ("reviewer", "publish"),
+        ("writer", "publish"),
+    ):
         it.connect(source, target)
         expect(title).to_have_text(f"{source} → {target}")
         if source == "reviewer":
@@ -147,3 +167,363 @@ def field(panel, label: str, value: str) -> None:
     control = panel.get_by_label(label, exact=True)
     control.fill(value)
     control.blur()
+
+
+def test_write_and_review_is_built_from_nothing_with_the_keyboard(canvas):
+    topology_create("mine")
+    it = canvas("mine")
+    press, keyboard = it.page.keyboard.press, it.page.keyboard
+    title = it.page.locator("#studio-panel").get_by_role("heading", level=2)
+
+    def add(words: str, node: str) -> None:
+        press("n")
+        keyboard.type(words)
+        press("Enter")
+        expect(it.node(node)).to_be_focused()
+
+    def walk(*keys: str) -> None:
+        for key in keys:
+            press(key)
+
+    tab_to(it.page, ".svelte-flow__node")
+    walk("Control+a", "Delete")
+    expect(it.nodes()).to_have_count(0)
+    add("writer", "writer")
+    add("reviewer", "reviewer")
+    add("passthrough", "passthrough")
+    press("f")
+    expect(it.node("passthrough").locator(".tc-end")).to_have_count(1)
+    press("Enter")
+    expect(it.page.locator("#panel-id")).to_be_focused()
+    walk("Control+a", *"publish", "Tab")
+    expect(it.node("publish")).to_be_visible()
+
+    tab_to(it.page, ".svelte-flow__node", back=True)
+    walk("ArrowLeft", "ArrowLeft")
+    expect(it.node("writer")).to_be_focused()
+    press("f")
+    expect(it.node("writer").locator(".tc-end")).to_have_count(0)
+    walk("c", "ArrowRight", "ArrowRight", "Enter")
+    expect(title).to_have_text("writer → publish")
+    press("Enter")
+    tab_to(it.page, "[data-field='/trigger'] input[type=checkbox]")
+    press("Space")
+    expect(it.edge("writer to publish, data only")).to_have_count(1)
+
+    tab_to(it.page, ".svelte-flow__edge, .svelte-flow__node", back=True)
+    press("ArrowLeft")
+    walk("ArrowRight", "c", "ArrowLeft", "Enter")
+    expect(title).to_have_text("reviewer → writer")
+    press("Enter")
+    verdict_by_keys(it, "revise")
+    tab_to(it.page, "[data-field='/max'] input:not([type=hidden])")
+    walk("4", "Tab")
+    expect(it.edge("verdict is revise · max 4, reviewer to writer, leads back")).to_have_count(1)
+    tab_to(it.page, ".svelte-flow__edge, .svelte-flow__node", back=True)
+    walk("ArrowLeft", "e")
+    expect(title).to_have_text("reviewer → publish")
+    press("Enter")
+    verdict_by_keys(it, "accept")
+    expect(it.edge("verdict is accept, reviewer to publish")).to_have_count(1)
+
+    assert shape(it.kept()) == write_and_review()
+
+
+def tab_to(page, selector: str, *, back: bool = False) -> None:
+    """Tab, as often as it takes."""
+    for _ in range(120):
+        if page.evaluate("selector => !!document.activeElement.closest(selector)", selector):
+            return
+        page.keyboard.press("Shift+Tab" if back else "Tab")
+    raise AssertionError(f"Tab does not lead to {selector}")
+
+
+def verdict_by_keys(it: Canvas, value: str) -> None:
+    panel = it.page.locator("#studio-panel")
+    tab_to(it.page, "#studio-panel select[name$=kind]")
+    it.page.keyboard.type("a field")
+    expect(panel.get_by_label("Field, as a dotted path")).to_be_visible()
+    tab_to(it.page, "#studio-panel input[aria-label='Field, as a dotted path']")
+    it.page.keyboard.type("verdict")
+    tab_to(it.page, "#studio-panel input[aria-label='Value']")
+    it.page.keyboard.type(value)
+    it.page.keyboard.press("Tab")
+
+
+def test_what_is_copied_in_one_topology_is_pasted_in_another(canvas):
+    topology_create("mine")
+    it = canvas("write_and_review")
+    it.node("reviewer").click()
+    it.page.keyboard.press("Control+a")
+    it.page.keyboard.press("Control+c")
+    it.page.keyboard.press("Control+c")
+    expect(it.page.locator(".tc-said")).to_have_text("3 nodes copied")
+
+    other = canvas("mine")
+    other.node("answer").click()
+    other.page.keyboard.press("Control+v")
+    other.page.keyboard.press("Control+v")
+
+    expect(other.nodes()).to_have_count(7)
+    document = other.kept()
+    assert set(document["nodes"]) >= {"answer", "writer", "reviewer", "publish"}
+    assert len(document["edges"]) == 8
+    assert all(edge["from"] in document["nodes"] and edge["to"] in document["nodes"] for edge in document["edges"])
+
+
+def test_fifty_steps_are_undone_and_done_again(canvas):
+    topology_create("mine")
+    it = canvas("mine")
+    undo, redo = (it.page.locator(f".tc-i-{name}") for name in ("undo", "redo"))
+    it.node("answer").focus()
+    start = it.node("answer").bounding_box()
+    for step in range(50):
+        it.page.keyboard.press("Control+ArrowRight" if step % 2 else "Control+ArrowDown")
+    moved = it.kept()["layout"]["answer"]
+
+    for _ in range(50):
+        it.page.keyboard.press("Control+z")
+
+    expect(undo).to_have_attribute("aria-disabled", "true")
+    assert it.node("answer").bounding_box() == start
+    for _ in range(50):
+        it.page.keyboard.press("Control+Shift+z")
+    expect(redo).to_have_attribute("aria-disabled", "true")
+    assert it.kept()["layout"]["answer"] == moved
+
+
+def test_an_end_of_an_edge_is_led_to_another_node_by_hand(canvas):
+    it = canvas("write_and_review")
+    it.edge("verdict is accept, reviewer to publish").locator(".tc-words").click()
+    grip = it.page.locator('.tc-grip[data-end="to"]').bounding_box()
+    box = it.node("writer").bounding_box()
+
+    it.drag((grip["x"] + 6, grip["y"] + 6), (box["x"] + 60, box["y"] + 20))
+
+    expect(it.edge("verdict is accept, reviewer to writer, leads back")).to_have_count(1)
+    assert {"from": "reviewer", "to": "writer", "when": {"field": "verdict", "equals": "accept"}} in it.kept()["edges"]
+
+
+def test_a_finger_connects_and_moves_nodes(filled, browser, page):
+    context = browser.new_context(has_touch=True, viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    it = Canvas(context.new_page(), filled, "write_and_review")
+    session = context.new_cdp_session(it.page)
+
+    def touch(kind: str, *points: tuple[float, float]) -> None:
+        places = [{"x": x, "y": y} for x, y in points]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": places})
+
+    def swipe(start: tuple[float, float], end: tuple[float, float]) -> None:
+        touch("touchStart", start)
+        for step in range(1, 6):
+            touch("touchMove", tuple(a + (b - a) * step / 5 for a, b in zip(start, end, strict=True)))
+        touch("touchEnd")
+
+    port = it.node("publish").locator(".tc-out").bounding_box()
+    box = it.node("writer").bounding_box()
+    swipe((port["x"] + 12, port["y"] + 20), (box["x"] + 60, box["y"] + 30))
+    expect(it.edge("publish to writer, leads back")).to_have_count(1)
+    swipe((box["x"] + 60, box["y"] + 30), (box["x"] + 60, box["y"] + 190))
+
+    document = it.kept()
+    assert {"from": "publish", "to": "writer"} in document["edges"]
+    assert document["layout"]["writer"][1] > document["layout"]["publish"][1] + 100
+    context.close()
+
+
+def test_hostile_labels_stay_text(canvas, store, make):
+    nodes = {key: {"type": "agent", "label": label, "prompt": "x"} for key, label in HOSTILE.items()}
+    edges = [{"from": "script", "to": "image", "when": {"contains_any": ["<b onclick=alert(1)>"]}}]
+    save(store, make("hostile", nodes=nodes, edges=edges, start=["script"], end=["image"]))
+
+    it = canvas("hostile")
+
+    for key, label in HOSTILE.items():
+        assert it.node(key).locator(".tc-title").inner_text() == label
+        assert label in it.node(key).get_attribute("aria-label")
+    assert it.element.locator("script, img, b").count() == 0
+    assert "<b onclick=alert(1)>" in it.page.locator(".tc-words").text_content()
+
+
+def save(store, text: str) -> None:
+    """A document as it is, whatever is wrong with it, as somebody's Git would bring it."""
+    store.save(json.loads(text)["name"], text, message="As it is", author=Author("Somebody"))
+
+
+def test_nested_topologies_open_in_place_and_lead_back(canvas, store, make):
+    inner = json.loads(
+        make("inner", nodes={"deep": {"type": "agent", "prompt": "x"}, "deeper": {"type": "passthrough"}})
+    )
+    inner |= {"edges": [{"from": "deep", "to": "deeper"}], "start": ["deep"], "end": ["deeper"]}
+    nodes = {"outer": {"type": "topology", "topology": inner}}
+    save(store, make("nested", nodes=nodes, start=["outer"], end=["outer"]))
+    it = canvas("nested")
+
+    it.page.get_by_text("2 nodes inside").click()
+    expect(it.node("deeper")).to_be_visible()
+    expect(it.edge("deep to deeper")).to_have_count(1)
+    it.page.keyboard.press("u")
+
+    expect(it.node("outer")).to_be_focused()
+    expect(it.node("deep")).to_have_count(0)
+
+
+def test_a_topology_that_defeats_the_canvas_is_shown_as_a_list(canvas):
+    it = canvas("write_and_review")
+
+    it.tell("topology:answer", {"document": {"nodes": {"a": {}}}, "shown": {"nodes": {"a": {"marks": 5}}}})
+
+    expect(it.page.locator("#view-list")).to_be_visible()
+    expect(it.page.locator("#studio-trouble")).to_contain_text("List and text do everything")
+
+
+def grid(count: int, edges: int) -> dict:
+    """A topology of so many nodes and edges, laid out, with loops and conditions."""
+    names = [f"n{number}" for number in range(count)]
+    kinds = ["agent", "router", "vote", "passthrough"]
+    nodes = {name: {"type": kinds[number % 4], "label": f"Node {number}"} for number, name in enumerate(names)}
+    steps = [(number, (number * 7 + 11 * (number // count) + 1) % count) for number in range(edges)]
+    passages = [
+        {"from": names[number % count], "to": names[to]}
+        | ({"when": {"field": "verdict", "equals": "revise"}, "max": 3} if number % 3 == 0 else {})
+        for number, to in steps
+    ]
+    layout = {name: [number // 12 * 320, number % 12 * 120] for number, name in enumerate(names)}
+    return {"nodes": nodes, "edges": passages, "layout": layout, "start": names[:1], "end": names[-1:]}
+
+
+OPEN = """async () => {
+  const old = document.querySelector("topology-canvas");
+  const fresh = document.createElement("topology-canvas");
+  const place = old.parentElement;
+  old.remove();
+  await new Promise((done) => setTimeout(done, 200));
+  const begun = performance.now();
+  place.append(fresh);
+  let [count, same, settled] = [-1, 0, 0];
+  while (same < 8) {
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    const now = fresh.querySelectorAll(".svelte-flow__node, .svelte-flow__edge").length;
+    if (now === count) same += 1;
+    else [count, same, settled] = [now, 0, performance.now()];
+  }
+  return settled - begun;
+}"""
+FRAMES = """() => {
+  const frames = (window.frames_ = []);
+  let last = performance.now();
+  const next = (now) => {
+    frames.push(now - last);
+    last = now;
+    requestAnimationFrame(next);
+  };
+  requestAnimationFrame(next);
+}"""
+
+
+@pytest.mark.parametrize(("count", "edges", "budget"), [(200, 300, 1000), (1000, 1500, 3000)])
+def test_large_topologies_open_in_time_and_are_dragged_smoothly(canvas, store, make, count, edges, budget):
+    save(store, make("large", **grid(count, edges)))
+    it = canvas("large")
+    expect(it.node("n0")).to_be_visible()
+
+    assert min(it.page.evaluate(OPEN) for _ in range(3)) <= budget
+
+    it.page.evaluate(FRAMES)
+    it.page.wait_for_function("() => frames_.length > 60")
+    idle = ninety_fifth(it.page.evaluate("frames_.splice(0)"))
+    box = it.node("n1").bounding_box()
+    it.page.mouse.move(box["x"] + 80, box["y"] + 20)
+    it.page.mouse.down()
+    for step in range(60):
+        it.page.mouse.move(box["x"] + 80 + step * 3, box["y"] + 20 + step * 2)
+    dragged = ninety_fifth(it.page.evaluate("frames_.splice(0)"))
+    it.page.mouse.up()
+    assert dragged <= 3 * max(idle, 16.7), f"95 % of frames took up to {dragged:.0f} ms, at rest {idle:.0f} ms"
+
+    it.page.keyboard.press("1")
+    expect(it.nodes()).to_have_count(count if count < 250 else 0)
+
+
+def ninety_fifth(frames: list[float]) -> float:
+    return sorted(frames)[int(len(frames) * 0.95)]
+
+
+def test_fifty_canvases_come_and_go_and_leave_nothing(canvas):
+    it = canvas("write_and_review")
+    session = it.page.context.new_cdp_session(it.page)
+    session.send("Performance.enable")
+
+    def held() -> dict[str, float]:
+        session.send("HeapProfiler.collectGarbage")
+        return {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+
+    come_and_go = """async (times) => {
+      for (let time = 0; time < times; time += 1) {
+        const [old, fresh] = [document.querySelector("topology-canvas"), document.createElement("topology-canvas")];
+        old.replaceWith(fresh);
+        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      }
+    }"""
+    it.page.evaluate(come_and_go, 5)
+    before = held()
+    it.page.evaluate(come_and_go, 50)
+    after = held()
+
+    assert after["Nodes"] <= before["Nodes"] + 100
+    assert after["JSEventListeners"] <= before["JSEventListeners"] + 20
+    assert after["JSHeapUsedSize"] <= before["JSHeapUsedSize"] + 3_000_000
+
+
+def test_a_swap_around_the_canvas_keeps_document_focus_and_undo(canvas):
+    it = canvas("write_and_review")
+    it.node("writer").focus()
+    it.page.keyboard.press("Control+ArrowDown")
+    it.kept()
+
+    it.page.evaluate("""() => {
+      const canvas = document.getElementById("canvas");
+      canvas.setAttribute("hx-preserve", "true");
+      canvas.mark = "the same";
+      const text = '<topology-canvas id="canvas" hx-preserve="true"></topology-canvas><p id="news">News</p>';
+      htmx.swap(canvas.parentElement, text, {swapStyle: "innerHTML"});
+    }""")
+
+    expect(it.page.locator("#news")).to_be_visible()
+    assert it.page.evaluate("document.getElementById('canvas').mark") == "the same"
+    expect(it.node("writer")).to_be_focused()
+    it.page.keyboard.press("Control+z")
+    expect(it.page.locator(".tc-i-undo")).to_have_attribute("aria-disabled", "true")
+
+
+@pytest.mark.parametrize("width", [1440, 360])
+def test_the_canvas_is_clean_for_axe_in_every_state(canvas, width):
+    it = canvas("write_and_review")
+    it.page.set_viewport_size({"width": width, "height": 800})
+    run = {"writer": {"status": "succeeded", "visits": 2}, "reviewer": {"status": "running", "visits": 1}}
+    states = {
+        "at rest": lambda: None,
+        "selected": lambda: (it.node("writer").focus(), it.page.keyboard.press("Control+a")),
+        "adding": lambda: it.page.keyboard.press("n"),
+        "renaming": lambda: (it.page.keyboard.press("Escape"), it.page.keyboard.press("F2")),
+        "keys": lambda: (it.page.keyboard.press("Escape"), it.page.keyboard.press("?")),
+        "in a run": lambda: (
+            it.page.keyboard.press("Escape"),
+            it.tell("topology:run", {"nodes": run}),
+        ),
+    }
+    for state, enter in states.items():
+        enter()
+        for scheme in ("light", "dark"):
+            it.page.emulate_media(color_scheme=scheme)
+            found = Axe().run(it.page, context="topology-canvas")
+            assert found.violations_count == 0, f"{state}, {scheme}\n{found.generate_report()}"
+
+
+def test_what_the_canvas_computes_is_right():
+    environment = {**os.environ, "PYTHON": sys.executable}
+    done = subprocess.run(
+        ["sh", "frontend/build.sh", "--test"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
