@@ -18,6 +18,7 @@ class Topology(models.Model):
     errors = models.PositiveIntegerField(default=0)
     warnings = models.PositiveIntegerField(default=0)
     agents = models.JSONField(default=list, help_text="Names of the agents it uses.")
+    tags = models.JSONField(default=list, help_text="What it shows, as its nodes and edges say: loop, router, map …")
     ships = models.BooleanField(default=False, help_text="It came with the workbench and was never changed here.")
     changed_at = models.DateTimeField(null=True, blank=True, help_text="When it was last committed.")
     changed_by = models.CharField(max_length=200, blank=True)
