@@ -282,6 +282,8 @@ def _parallel(case: Case) -> Iterator[Fix]:
     first, second, *_ = [*_QUOTED.findall(case.problem.message), "", ""]
     if first in nodes_of(case.document) and second in nodes_of(case.document):
         yield Fix(f"Let {second} wait for {first}", [{"do": "connect", "from": first, "to": second}])
+        merge = {"do": "set", "path": "/workspace", "value": {"merge": "three_way"}}
+        yield Fix("Join what both write, line by line", [merge])
 
 
 def _no_prompt(case: Case) -> Iterator[Fix]:
