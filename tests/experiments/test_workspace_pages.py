@@ -207,9 +207,9 @@ def test_pages_of_files_are_well_made_and_what_code_made_stays_apart(live, page,
 
 
 @pytest.mark.browser
-def test_a_page_that_code_made_runs_no_script(live, browser, hostile, opened):
+def test_a_page_that_code_made_runs_no_script(live, page, hostile, opened):
     version = opened("a.txt").context["version"]
-    tab = browser.new_page()  # one of its own: what the policy refuses there is what this is about
+    tab = page.context.new_page()  # one of its own: what the policy refuses there is what this is about
     tab.goto(f"{live}/runs/{hostile.pk}/files/{version}/?path=out/page.html")
     assert tab.frame_locator("iframe").get_by_role("heading", name="Made").is_visible()
 

@@ -12,17 +12,19 @@ import asyncio
 import os
 import shutil
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.engine.errors import NodeFailed, ToolError
 from workbench.engine.filestore import Quota, QuotaExceeded
 from workbench.engine.filestore.lineage import Joined, Joiner, Key, Side, Tips, Write
 from workbench.engine.filestore.store import START, Store
 from workbench.engine.filestore.trees import Folder, WorkspaceBroken, remove
+
+T = TypeVar("T")
 
 
 def repository_of(workspace: Path) -> Path:
@@ -239,7 +241,7 @@ class VisitFiles:
         where it is too much it is undone. Raises `MergeConflict`, and `QuotaExceeded` at the end."""
         if writes and not self.writes:
             raise NodeFailed("This node writes files without saying so (`writes_files`).", code="undeclared_writer")
-        place = await asyncio.to_thread(self._ready)
+        place = await _threaded(self._ready)
         before = place.tree
         assert before is not None
         if not writes:
@@ -249,9 +251,9 @@ class VisitFiles:
         try:
             yield place.path
         except ToolError:
-            await asyncio.to_thread(self._keep, place, before)
+            await _threaded(self._keep, place, before)
             raise
-        await asyncio.to_thread(self._keep, place, before)
+        await _threaded(self._keep, place, before)
 
     def _ready(self) -> Place:
         wanted = self._tree or self.start()
@@ -282,6 +284,17 @@ class VisitFiles:
         if self._place is not None:
             self.space.give(self._place)
             self._place = None
+
+
+async def _threaded(work: Callable[..., T], *given: Any) -> T:
+    """Done in a thread; what the disk refuses is a sentence."""
+    try:
+        return await asyncio.to_thread(work, *given)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise WorkspaceBroken(
+            f"The run's files can't be kept: {reason}. Make room or mend the disk, and go on."
+        ) from error
 
 
 class PlainFiles:
