@@ -19,6 +19,23 @@ def said(text="", choice=None, **fields) -> Answer:
     return Answer(text, choice, **{"by": "ada", "at": time.time(), **fields})
 
 
+class Died(Exception):
+    """The process is no more."""
+
+
+class Mortal(MemoryJournal):
+    """A journal whose process dies after so many events."""
+
+    def __init__(self, recorded, events):
+        super().__init__(recorded)
+        self.left = events
+
+    def post(self, event):
+        if self.left is not None and len(self.events) >= self.left:
+            raise Died
+        super().post(event)
+
+
 class Stage:
     """A run over its attempts. `answers` says what people answer, by node; `waits` are its attempts' statuses."""
 
@@ -30,14 +47,14 @@ class Stage:
         self.asked = []
         self.attempts = 0
 
-    def attempt(self, answers=None, *, during=None, stop_after=None):
-        """One attempt, with these answers (key → answer) known when it begins. `during(desk)` is called on the loop when
-        a question is about to wait."""
+    def attempt(self, answers=None, *, during=None, stop_after=None, dies_after=None):
+        """One attempt, with these answers (key → answer) known when it begins. `during(desk, asked)` is called on the
+        loop when a question is about to wait. None: it died after so many events."""
         from workbench.engine.runtime import run_plan
 
         self.attempts += 1
         self.asked = []
-        journal = MemoryJournal(list(self.events))
+        journal = Mortal(list(self.events), dies_after)
 
         async def opened(asked, told):
             self.asked.append((asked, told))
@@ -59,9 +76,12 @@ class Stage:
             )  # fmt: skip
 
         desk = None
-        result = asyncio.run(main())
-        self.events += journal.events
-        return result
+        try:
+            return asyncio.run(main())
+        except (Died, ExceptionGroup):
+            return None
+        finally:
+            self.events += journal.events
 
     def key(self, node):
         """The key of the question that is open at a node."""

@@ -169,3 +169,37 @@ def test_waiting_is_no_working_time():
     ended = {event.node: event.seconds for event in stage.kinds("visit_ended")}
     assert ended["ask"] < 0.15 < ended["slow"]
     assert stage.kinds("answered")[0].waited_seconds == pytest.approx(0.2)
+
+
+def test_a_run_that_dies_at_any_event_asks_and_calls_nobody_twice():
+    call = {"tool_calls": [{"name": "ask_human", "arguments": {"question": "Which?"}}]}
+    inner = topology({"think": asks(), "ask": HUMAN}, [("think", "ask")], end=["ask"], name="inner")
+    document = topology(
+        {"s": PASS, "each": nested(inner), "a": asks(tools=["ask_human"]), "t": ALL},
+        [("s", "each", LINES), ("s", "a"), ("each", "t"), ("a", "t")],
+    )
+    script = {"nodes": {"think": ["one", "two"], "a": [call, "done"]}}
+
+    def whole(dies_after):
+        """The run with one death, each question answered once it waits; how often it was asked and called."""
+        stage, answers = Stage(document, script, given="x y"), {}
+        result = stage.attempt(answers, dies_after=dies_after)
+        died = result is None
+        for _ in range(9):
+            if result is not None and result.status != "waiting":
+                break
+            answers |= {asked.key: said(f"{asked.path} {asked.unit}") for asked, _ in stage.asked}
+            result = stage.attempt(answers)
+        counts = {
+            kind: len(stage.kinds(kind)) for kind in ("model_called", "tool_called", "asked", "answered", "run_ended")
+        }
+        return died, result.output, result.node_outputs["t"], counts
+
+    _, *expected = whole(None)
+    assert expected[-1] == {"model_called": 4, "tool_called": 1, "asked": 3, "answered": 3, "run_ended": 1}
+    deaths = 0
+    for events in range(60):
+        died, *found = whole(events)
+        deaths += died
+        assert found == expected, events
+    assert deaths > 10
