@@ -190,7 +190,7 @@ function start() {
 
   function typingIn(element) {
     const focus = document.activeElement;
-    return element.contains(focus) && focus.matches("textarea, input:not([type=checkbox]):not([type=radio])") && (dirty.size > 0 || focus.dataset.touched === "1");
+    return element.contains(focus) && focus.matches("textarea, input:not([type=checkbox]):not([type=radio])") && (dirty.size > 0 || focus.dataset.touched === "1" || focus.value !== focus.defaultValue);
   }
 
   function query(more = {}) {
