@@ -83,6 +83,7 @@ def test_fork_page_says_before_the_click_how_many_calls_are_made_again(client, r
     looked = client.post(fork_url(run), settings_form(prompt="Anew: {{ inbox }}", do="look"))
 
     assert looked.context["look"].wish.change.settings == {"prompt": "Anew: {{ inbox }}"}
+    client.post(fork_url(run) + "?look=1", settings_form(do="fork"))
     assert Run.objects.count() == 1
 
 

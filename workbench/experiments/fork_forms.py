@@ -36,7 +36,7 @@ class ForkForm(forms.Form):
     answer = forms.CharField(
         required=False,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 6}),
+        widget=forms.Textarea(attrs={"rows": 8, "class": "short"}),
         help_text="What the visit is to have said. It is not made again; what waits for it is.",
     )
     topology = forms.CharField(
@@ -54,7 +54,7 @@ class ForkForm(forms.Form):
         self.fields["what"] = fields.pop("what")
         for name, label in TEXTS.items():
             if name in self._current():
-                area = forms.Textarea(attrs={"rows": 8 if name == "prompt" else 4, "class": "mono"})
+                area = forms.Textarea(attrs={"rows": 3 if name == "system" else 8, "class": "short mono"})
                 self.fields[name] = forms.CharField(required=False, strip=False, label=label, widget=area)
         for name in ("model", "params"):
             if name in self._current():

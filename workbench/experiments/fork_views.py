@@ -55,13 +55,18 @@ def run_fork(request: HttpRequest, pk: int, node: str, visit: int) -> HttpRespon
     form = ForkForm(request.POST or None, run=run, place=place, answer=answer_of(run, node, visit))
     context: dict[str, Any] = {"run": run, "place": place, "form": form, "problems": []}
     try:
-        if form.is_bound and form.is_valid() and request.POST.get("do") == "fork":
+        if form.is_bound and form.is_valid() and is_click(request):
             return redirect(forking.run_fork(run, form.wish()))
         if not form.is_bound or form.is_valid():
             context["look"] = forking.fork_look(run, form.wish() if form.is_bound else forking.Wish(place))
     except WorkbenchError as error:
         context["problems"] = problems_of(error)
     return render(request, "experiments/run_fork.html", context)
+
+
+def is_click(request: HttpRequest) -> bool:
+    """Whether the fork is to be made. The page's own request after a change carries the button that was clicked since."""
+    return request.POST.get("do") == "fork" and "look" not in request.GET
 
 
 def answer_of(run: Run, node: str, visit: int) -> str:
@@ -116,7 +121,7 @@ def experiment_fork_page(
         return render(request, "experiments/experiment_fork.html", context)
     if form.is_bound:
         wish = form.wish()
-        if request.POST.get("do") == "fork":
+        if is_click(request):
             made = forking_many.experiment_fork(experiment, wish, configuration, author=author_of(request))
             messages.success(request, f"{made.runs.count():,} forks have begun.")
             return redirect(made)
