@@ -4,6 +4,7 @@ from django.urls import URLPattern, path
 
 from workbench.experiments import fork_views, questions_urls, run_views, trial_views, views, workspace_urls
 from workbench.experiments.live.views import run_stream
+from workbench.experiments.topology_costs import topology_costs
 
 urlpatterns: list[URLPattern] = [
     path("experiments/", views.experiment_list, name="experiment_list"),
@@ -29,6 +30,7 @@ urlpatterns: list[URLPattern] = [
     path("models/uses/", views.model_uses, name="model_uses"),
     *questions_urls.urlpatterns,
     *workspace_urls.urlpatterns,
+    path("runs/costs/", topology_costs, name="topology_costs"),
     path("topologies/<str:name>/try/", trial_views.topology_trial, name="topology_trial"),
     path("topologies/<str:name>/try/<int:pk>/", trial_views.topology_trial_run, name="topology_trial_run"),
     path("topologies/<str:name>/runs/", run_views.topology_runs, name="topology_runs"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from workbench.topologies.drawing.outline import links_back, read_outline
 from workbench.topologies.words import condition_words, model_words
 
 Json = Any
@@ -49,6 +50,26 @@ def document_agents(document: Json) -> list[str]:
     """The names of the agents that a document uses, each once."""
     agents = [node.get("agent") for node in _specs(document).values()]
     return list(dict.fromkeys(agent.partition("@")[0] for agent in agents if isinstance(agent, str)))
+
+
+def document_tags(document: Json) -> list[str]:
+    """What a document shows, in words to search and filter by."""
+    nodes, edges = list(_specs(document).values()), document.get("edges") if isinstance(document, Mapping) else None
+    said = [edge for edge in edges if isinstance(edge, Mapping)] if isinstance(edges, list) else []
+    types = {node.get("type") for node in nodes if isinstance(node.get("type"), str)}
+    found = {
+        "loop": bool(links_back(read_outline(document))),
+        "conditions": any(edge.get("when") is not None for edge in said),
+        "map": any(edge.get("map") is not None for edge in said),
+        "reduce": any(edge.get("reduce") is not None for edge in said),
+        "data edges": any(edge.get("trigger") is False for edge in said),
+        "JSON answers": any(isinstance(node.get("output"), Mapping) for node in nodes),
+        "tools": "tool" in types or any(node.get("tools") for node in nodes),
+        "memory": any(node.get("memory") for node in nodes),
+        "one node": len(nodes) == 1,
+    }
+    shown = [kind for kind in ("router", "vote", "human", "python", "topology") if kind in types]
+    return [tag for tag, holds in found.items() if holds] + ["nested" if kind == "topology" else kind for kind in shown]
 
 
 def _specs(document: Json) -> dict[str, Mapping[str, Json]]:

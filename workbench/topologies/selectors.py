@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from workbench.engine.documents import read_json
 from workbench.topologies.changes import change_words
 from workbench.topologies.gitcommand import StoreError
-from workbench.topologies.models import Topology
+from workbench.topologies.models import Topology, TopologyDraft
 from workbench.topologies.picture import topology_svg
 from workbench.topologies.reading import StoredTopology, Version
 from workbench.topologies.store import store
@@ -66,26 +67,43 @@ def topology_difference(before: str, after: str) -> str:
     return store().difference(before, after)
 
 
-def topologies_listed(search: str = "") -> list[Topology]:
-    """The topologies whose name, description or agents hold every word of the search."""
+def topologies_listed(search: str = "", tag: str = "") -> list[Topology]:
+    """The topologies whose name, description, agents or tags hold every word of the search; one's own come first."""
     words = search.casefold().split()
-    return [
+    found = [
         topology
         for topology in Topology.objects.filter(deleted_at=None)
-        if all(word in _searched(topology) for word in words)
+        if all(word in _searched(topology) for word in words) and (not tag or tag in topology.tags)
     ]
+    return sorted(found, key=lambda topology: topology.ships)
 
 
 def _searched(topology: Topology) -> str:
-    return " ".join([topology.name, topology.description, *topology.agents]).casefold()
+    return " ".join([topology.name, topology.description, *topology.agents, *topology.tags]).casefold()
+
+
+def tags_counted() -> list[tuple[str, int]]:
+    """Every tag with how many topologies have it, the most common first."""
+    lists = Topology.objects.filter(deleted_at=None).values_list("tags", flat=True)
+    return Counter(tag for tags in lists for tag in tags).most_common()
+
+
+def drafts_open(author: str) -> set[str]:
+    """The topologies that a person is changing and has not committed."""
+    return set(TopologyDraft.objects.filter(author=author, changed=True).values_list("name", flat=True))
 
 
 def topology_cards(topologies: list[Topology]) -> list[Card]:
     """The topologies with their pictures."""
-    texts = store().texts([topology.blob for topology in topologies]) if topologies else []
     return [
-        Card(topology, topology_svg(read_json(text).data)) for topology, text in zip(topologies, texts, strict=True)
+        Card(topology, topology_svg(read_json(text).data))
+        for topology, text in zip(topologies, texts_of(topologies), strict=True)
     ]
+
+
+def texts_of(topologies: list[Topology]) -> list[str]:
+    """Their newest texts."""
+    return store().texts([topology.blob for topology in topologies]) if topologies else []
 
 
 def topology_exists(name: str) -> bool:

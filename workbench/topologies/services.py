@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from workbench.engine.documents import canonical_json, read_json
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
 from workbench.engine.spec import TOPOLOGY_FORMAT
 from workbench.engine.validation import Checked, check_topology
-from workbench.topologies.facts import document_agents
+from workbench.topologies.facts import document_agents, document_tags
 from workbench.topologies.gitcommand import StoreError
 from workbench.topologies.library import Library
 from workbench.topologies.models import Topology
@@ -66,6 +67,15 @@ def topology_create(name: str, source: str = "", author: str = "") -> Topology:
         raise StoreError(f"{source} can't be read as JSON, so it can't be copied.")
     text = canonical_json({**document, "name": name})
     return topology_save(name, text, f"Copy {source}" if source else f"Create {name}", author, "")
+
+
+def topology_use(source: str, author: str = "") -> Topology:
+    """A copy under the next free name: `debate_2`, `debate_3` …"""
+    stem, number = re.sub(r"_\d+$", "", source)[:90], 2
+    taken = {name.casefold() for name in Topology.objects.values_list("name", flat=True)}
+    while f"{stem}_{number}".casefold() in taken:
+        number += 1
+    return topology_create(f"{stem}_{number}", source, author)
 
 
 def blank_document() -> dict[str, Json]:
@@ -140,6 +150,7 @@ def _row_update(stored: StoredTopology, *, ships: bool) -> Topology:
         "errors": errors,
         "warnings": len(checked.problems) - errors,
         "agents": document_agents(document),
+        "tags": document_tags(document),
         "ships": ships,
         "changed_at": version.date,
         "changed_by": version.author[:200],

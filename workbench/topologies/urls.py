@@ -1,4 +1,4 @@
-"""Addresses below /topologies/. No topology's name begins with an underscore, so `_new` is free."""
+"""Addresses below /topologies/. No topology's name begins with an underscore, so `_new` and `_export` are free."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from workbench.topologies import edit_tools, edit_views, views
 urlpatterns = [
     path("topologies/", views.topology_list, name="topology_list"),
     path("topologies/_new/", views.topology_create, name="topology_create"),
+    path("topologies/_export/", views.topology_export, name="topology_export"),
     path("topologies/<str:name>/", views.topology_detail, name="topology_detail"),
     path("topologies/<str:name>/edit/", edit_views.topology_edit, name="topology_edit"),
     path("topologies/<str:name>/edit/state/", edit_views.edit_state, name="topology_edit_state"),
@@ -21,6 +22,7 @@ urlpatterns = [
     path("topologies/<str:name>/edit/dry-run/", edit_tools.edit_dry_run, name="topology_edit_dry_run"),
     path("topologies/<str:name>/edit/condition/", edit_tools.edit_condition, name="topology_edit_condition"),
     path("topologies/<str:name>/edit/preview/", edit_tools.edit_preview, name="topology_edit_preview"),
+    path("topologies/<str:name>/use/", views.topology_use, name="topology_use"),
     path("topologies/<str:name>/picture.svg", views.topology_picture, name="topology_picture"),
     path("topologies/<str:name>/history/", views.topology_history, name="topology_history"),
     path("topologies/<str:name>/versions/<str:commit>/", views.topology_version, name="topology_version"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -30,19 +32,49 @@ Context = dict[str, Any]
 
 @require_GET
 def topology_list(request: HttpRequest) -> HttpResponse:
+    """The gallery: one's own topologies, then the starters."""
     foreign = services.topologies_sync()
-    search = request.GET.get("q", "")
-    page = Paginator(selectors.topologies_listed(search), PAGE).get_page(request.GET.get("page"))
-    deleted = Topology.objects.exclude(deleted_at=None)
+    search, tag = request.GET.get("q", ""), request.GET.get("tag", "")
+    page = Paginator(selectors.topologies_listed(search, tag), PAGE).get_page(request.GET.get("page"))
     context = {
         "cards": selectors.topology_cards(list(page)),
         "page": page,
         "search": search,
+        "tag": tag,
+        "tags": selectors.tags_counted(),
+        "drafts": selectors.drafts_open(author_of(request)),
         "foreign": foreign,
-        "deleted": deleted,
+        "deleted": Topology.objects.exclude(deleted_at=None),
     }
     part = request.headers.get("HX-Request")
     return render(request, "topologies/_topologies.html" if part else "topologies/topology_list.html", context)
+
+
+@require_POST
+def topology_use(request: HttpRequest, name: str) -> HttpResponse:
+    """A copy of one's own, opened in the editor."""
+    get_object_or_404(Topology, name=name, deleted_at=None)
+    try:
+        topology = services.topology_use(name, author_of(request))
+    except InvalidDocument:
+        messages.error(request, f"{name} has errors, so it can't be copied. Mend it first.")
+        return redirect("topology_edit", name)
+    messages.success(request, f"{topology.name} is your copy of {name}.")
+    return redirect("topology_edit", topology.name)
+
+
+@require_GET
+def topology_export(request: HttpRequest) -> HttpResponse:
+    """Every topology in one archive, each as the file that the repository holds."""
+    services.topologies_sync()
+    topologies = selectors.topologies_listed(request.GET.get("q", ""), request.GET.get("tag", ""))
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        for topology, text in zip(topologies, selectors.texts_of(topologies), strict=True):
+            archive.writestr(f"{topology.name}.json", text)
+    response = HttpResponse(packed.getvalue(), content_type="application/zip")
+    response["Content-Disposition"] = 'attachment; filename="topologies.zip"'
+    return response
 
 
 @require_GET

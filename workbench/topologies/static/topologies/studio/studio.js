@@ -656,6 +656,9 @@ function start() {
   }
 
   document.documentElement.classList.add("studio-live");
+  customElements.whenDefined("topology-canvas").then(() => requestAnimationFrame(() => {
+    if (chosen.node || chosen.edge) tell("topology:show", { nodes: chosen.node ? [chosen.node] : [], edges: chosen.edge ? [chosen.edge] : [], focus: false });
+  }));
   unsent();
   if (view === "text") textReady();
   if (innerWidth < 600 && view === "canvas" && !new URLSearchParams(location.search).has("view")) look("list");
