@@ -69,10 +69,10 @@ class Limits(Spec):
     """What a run may spend; null is no limit. They stand above retries and nested topologies."""
 
     model_calls: int | None = Field(500, ge=0)
-    tokens: int | None = Field(2_000_000, ge=0)
+    tokens: int | None = Field(2_000_000, ge=0, description="Read and written, all calls together.")
     output_tokens: int | None = Field(None, ge=0)
-    cost_usd: float | None = Field(None, ge=0)
-    seconds: float | None = Field(1800, gt=0)
+    cost_usd: float | None = Field(None, ge=0, description="Every model needs a price then.")
+    seconds: float | None = Field(1800, gt=0, description="Working time; waiting for a person does not count.")
     visits_per_node: int | None = Field(100, ge=1)
 
 
@@ -82,10 +82,12 @@ class NodeSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     type: str
-    label: Annotated[str, StringConstraints(max_length=500)] | None = None
-    join: Literal["settled", "all", "first"] = "settled"
-    on_error: Literal["fail", "continue"] = "fail"
-    retries: int = Field(0, ge=0, le=100)
+    label: Annotated[str, StringConstraints(max_length=500)] | None = Field(None, description="What people read.")
+    join: Literal["settled", "all", "first"] = Field(
+        "settled", description="It waits for all that can still come (settled), for every source, or for the first."
+    )
+    on_error: Literal["fail", "continue"] = Field("fail", description="Whether the run fails with it, or goes on.")
+    retries: int = Field(0, ge=0, le=100, description="How often it is tried again when it fails.")
 
     @property
     def config(self) -> dict[str, Json]:
@@ -98,15 +100,17 @@ class EdgeSpec(Spec):
 
     source: NodeName = Field(alias="from")
     target: NodeName = Field(alias="to")
-    when: ConditionJson | None = None
-    trigger: bool = True
-    carry: bool = True
-    keep: bool = False
-    clear: Literal["inbox", "kept", "all"] | None = None
-    transform: dict[str, Json] | None = None
-    map: dict[str, Json] | None = None
-    reduce: dict[str, Json] | None = None
-    max: int | None = Field(None, ge=1)
+    when: ConditionJson | None = Field(None, description="What its source must have said for it to fire.")
+    trigger: bool = Field(True, description="It may start its target; without this it only carries data.")
+    carry: bool = Field(True, description="It puts what its source said into the target's inbox.")
+    keep: bool = Field(False, description="The message stays in the target's inbox over its visits.")
+    clear: Literal["inbox", "kept", "all"] | None = Field(
+        None, description="What is taken out of the target's inbox before the message comes in."
+    )
+    transform: dict[str, Json] | None = Field(None, description="What is made of the message on its way.")
+    map: dict[str, Json] | None = Field(None, description="The target runs once for each part of the message.")
+    reduce: dict[str, Json] | None = Field(None, description="The parts are brought together again, layer by layer.")
+    max: int | None = Field(None, ge=1, description="How often it may fire in one run.")
 
 
 class WorkspaceSpec(Spec):
