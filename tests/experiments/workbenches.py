@@ -36,7 +36,7 @@ class Workbench:
             "REDIS_URL": environ.pop("REDIS_URL", None) or databases.queue_take(str(home)),
             "WORKBENCH_SCRIPTS": str(self.scripts),
             "DJANGO_SETTINGS_MODULE": "workbench.settings",
-            "WORKBENCH_RUN_STALE_S": "2",
+            "WORKBENCH_RUN_STALE_S": "4",
             "WORKBENCH_RUN_ORPHAN_S": "2",
             "WORKBENCH_RUN_PROCESSES": "1",
             "PYTHONWARNINGS": "default",

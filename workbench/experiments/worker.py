@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -90,18 +90,27 @@ class Worker:
     def take(self, run_id: int) -> None:
         """Claim a run once there is a slot and start it, and the next with it while there are slots. At a shutdown
         nothing is taken: the row stays queued."""
-        if not self._slot():
+        if self._draining.is_set():
+            return
+        if not self._slots.acquire(blocking=False) and not (self._is_queued(run_id) and self._slot()):
             return
         slots = 1 + sum(self._slots.acquire(blocking=False) for _ in range(AT_A_TIME - 1))
         prepared: list[Prepared] = []
         try:
-            # On a thread of its own: Celery closes the database of its thread after every ticket.
-            prepared = self._claims.submit(patiently, lambda: self._claim(run_id, slots)).result()
+            prepared = self._in_database(lambda: self._claim(run_id, slots))
         finally:
             if slots > len(prepared):
                 self._slots.release(slots - len(prepared))
         for run in prepared:
             self._loop.submit(self._run(run))
+
+    def _in_database(self, work: Callable[[], Any]) -> Any:
+        """On a thread of its own: Celery closes the database of its thread after every ticket."""
+        return self._claims.submit(patiently, work).result()
+
+    def _is_queued(self, run_id: int) -> bool:
+        """Not where it has gone along with another: then nobody waits for a slot in vain."""
+        return bool(self._in_database(Run.objects.filter(pk=run_id, status=Run.Status.QUEUED).exists))
 
     def _slot(self) -> bool:
         while not self._draining.is_set():
