@@ -133,7 +133,7 @@ def _stats(totals: tuple[Any, ...]) -> str:
     for name, value in values.items():
         if isinstance(value, str):
             values[name] = Decimal(value)
-    return render_to_string("experiments/_run_figures.html", {"run": Run(**values), "told": True})
+    return render_to_string("experiments/_run_figures.html", {"run": Run(**values)})
 
 
 NOTHING = Told()

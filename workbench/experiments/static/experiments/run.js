@@ -85,12 +85,20 @@ function take(frame) {
   }
   if (frame.ended || frame.again) refresh();
   else if (frame.events) changed();
+  if (frame.events?.some((event) => ASKING.has(event.kind))) askAgain();
   look();
 }
 
 // Two names: what happens to the visits passes the run around them too.
 function refresh() {
   if (run()) window.htmx.trigger(run(), "refresh");
+}
+
+// Questions to people have a part of the page, which looks for itself now and then.
+const ASKING = new Set(["asked", "answered"]);
+
+function askAgain() {
+  if (part("run-questions")) window.htmx.trigger(part("run-questions"), "refresh");
 }
 
 // The visits are drawn by the server: soon, but the longer it takes the seldomer.
@@ -241,8 +249,11 @@ function joined(before, call) {
 function showCalls() {
   const list = part("run-calls");
   if (!list) return;
-  const items = new Map([...list.children].map((item) => [item.dataset.call, item]));
-  for (const [id, item] of items) if (!page.calls.has(Number(id))) item.remove();
+  const items = new Map();
+  for (const item of [...list.children]) {
+    if (page.calls.has(Number(item.dataset.call))) items.set(item.dataset.call, item);
+    else item.remove();
+  }
   for (const call of page.calls.values()) showCall(items.get(String(call.id)) ?? newCall(list, call), call);
   if (!page.calls.size) {
     const none = document.createElement("li");
@@ -275,6 +286,7 @@ function showCall(item, call) {
   text.classList.toggle("is-thinking", call.thinks);
   if (text.textContent !== words) text.textContent = words;
   if (atEnd) text.scrollTop = text.scrollHeight;
+  text.classList.toggle("is-scrolled", text.scrollTop > 0);
   tick(item, call);
 }
 
