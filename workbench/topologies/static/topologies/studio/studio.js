@@ -403,6 +403,13 @@ function start() {
     }
   }
 
+  // Somebody began to type while the panel was on its way: it comes when they are done.
+  panel.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.target !== panel || !typingIn(panel)) return;
+    event.detail.shouldSwap = false;
+    stale.add("panel");
+  });
+
   panel.addEventListener("focusout", () => setTimeout(() => {
     if (stale.has("panel") && !queue.length && !busy && !dirty.size && !typingIn(panel)) loadPanel();
   }, 50));
