@@ -6,7 +6,7 @@ Regular expressions are RE2's: they can't backtrack, so that no pattern runs for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import re2
 
@@ -153,13 +153,33 @@ def regex_problems(pattern: Json, path: str) -> Iterator[Problem]:
         )
 
 
-def compile_regex(pattern: str, *, case_sensitive: bool = True) -> Any:
-    """A compiled RE2 pattern, quiet about its errors. Raises `ConditionError`."""
+class Pattern:
+    """A compiled RE2 pattern. RE2 reads UTF-8: half a character, which a model may say, is read as a question mark."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+        self.groups, self.groupindex = compiled.groups, compiled.groupindex
+
+    def search(self, text: str) -> Any:
+        """The first match, or None."""
+        return self._compiled.search(_whole(text))
+
+    def finditer(self, text: str) -> Iterator[Any]:
+        """Every match."""
+        return cast(Iterator[Any], self._compiled.finditer(_whole(text)))
+
+
+def _whole(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def compile_regex(pattern: str, *, case_sensitive: bool = True) -> Pattern:
+    """The pattern, quiet about its errors. Raises `ConditionError`."""
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = case_sensitive
     try:
-        return re2.compile(pattern, options)
+        return Pattern(re2.compile(_whole(pattern), options))
     except re2.error as error:
         detail = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         raise ConditionError(f"The regular expression {pattern!r} is not valid: {detail}.") from error

@@ -458,7 +458,7 @@ class Scheduler:
             self._route(frame, firing)
         for target in region.after[unit]:
             frame.waits[target] -= 1
-            if not frame.waits[target]:
+            if not frame.waits[target] and target not in frame.launched:  # it may have ended, and the iteration with it
                 self._check.append((frame, target))
         for target in region.after_data[unit]:
             frame.data_waits[target] -= 1
