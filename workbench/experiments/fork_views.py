@@ -11,10 +11,10 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from workbench.catalog.authors import author_of
 from workbench.engine.errors import InvalidDocument, Problem, WorkbenchError
+from workbench.engine.forking import CannotFork
 from workbench.engine.recorded import Place
 from workbench.experiments import forking, forking_many, run_selectors
 from workbench.experiments.fork_forms import ForkForm
-from workbench.experiments.forking import CannotFork
 from workbench.experiments.models import Configuration, Experiment, Run
 from workbench.experiments.paging import whole_number
 from workbench.experiments.replaying import difference_lines, plan_of_version, run_replay
