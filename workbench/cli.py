@@ -22,6 +22,8 @@ COMMANDS = {
     "dataset": "workbench.datasets.commands:dataset",
     "score": "workbench.evaluations.commands:score",
     "export": "workbench.results.export_command:export",
+    "prune": "workbench.experiments.prune_command:prune",
+    "schema": "workbench.experiments.schema_command:schema",
     "bench": "workbench.bench.command:bench",
 }
 

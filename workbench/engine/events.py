@@ -294,3 +294,15 @@ class MemoryJournal:
 
     async def append(self, event: Any) -> None:
         self.post(event)
+
+
+def event_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of an event as it is written: one object for each `kind`."""
+    found = EVENT.json_schema(mode="serialization")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{EVENT_FORMAT.replace('/', ':')}",
+        "title": EVENT_FORMAT,
+        "description": "One thing that happened in a run. The journal of a run is these in order; JSON Lines, one a line.",
+        **found,
+    }
