@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from workbench.engine.errors import Problem
@@ -20,7 +21,6 @@ MAX_DEPTH = 100
 Json = Any
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 
 class ReadResult(NamedTuple):
@@ -42,8 +42,13 @@ class _Refused(ValueError):
 
 def pointer(*parts: str | int) -> str:
     """A JSON Pointer (RFC 6901) from its parts; half characters are written as escapes, so that it can be shown."""
-    escaped = (str(part).replace("~", "~0").replace("/", "~1") for part in parts)
-    return "".join("/" + part.encode("utf-8", "backslashreplace").decode() for part in escaped)
+    return "".join(map(_step, parts))
+
+
+@lru_cache(maxsize=10_000)
+def _step(part: str | int) -> str:
+    escaped = str(part).replace("~", "~0").replace("/", "~1")
+    return "/" + escaped.encode("utf-8", "backslashreplace").decode()
 
 
 def read_json(text: str | bytes) -> ReadResult:
@@ -61,10 +66,10 @@ def read_json(text: str | bytes) -> ReadResult:
         problems.append(
             Problem("warning", "byte_order_mark", "", "The document begins with a byte order mark; it was left out.")
         )
-    if _depth(decoded) > MAX_DEPTH:
-        return _refuse("too_deep", f"The document is nested more than {MAX_DEPTH} levels deep.")
     try:
         data = json.loads(decoded, object_pairs_hook=_object, parse_constant=_constant)
+    except RecursionError:
+        return _too_deep()
     except _Refused as error:
         return _refuse("not_a_number", f"{error} is not a JSON number.", "Use a finite number, or null.")
     except json.JSONDecodeError as error:
@@ -72,6 +77,8 @@ def read_json(text: str | bytes) -> ReadResult:
         return _refuse("not_json", f"This is not JSON: {_because(error, decoded)} ({where}).")
     except ValueError:
         return _refuse("number_too_long", "A number in the document has too many digits.")
+    if _depth(data) > MAX_DEPTH:
+        return _too_deep()
     problems.extend(_faults(data))
     return ReadResult(None if any(p.severity == "error" for p in problems) else data, problems)
 
@@ -103,16 +110,17 @@ def _because(error: json.JSONDecodeError, text: str) -> str:
     return error.msg[0].lower() + error.msg[1:]
 
 
-def _depth(text: str) -> int:
-    depth = deepest = 0
-    for match in _BRACKETS.finditer(text):
-        token = match.group()
-        if token in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif token in "]}":
-            depth -= 1
-    return deepest
+def _too_deep() -> ReadResult:
+    return _refuse("too_deep", f"The document is nested more than {MAX_DEPTH} levels deep.")
+
+
+def _depth(data: Json) -> int:
+    """How many containers lie in each other at most; level by level, without recursion."""
+    depth, level = 0, [data]
+    while level := [item for item in level if isinstance(item, dict | list)]:
+        depth += 1
+        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
+    return depth
 
 
 def _object(pairs: list[tuple[str, Json]]) -> _Object:
@@ -140,30 +148,44 @@ def _surrogate(path: str, what: str) -> Problem:
 
 def _faults(data: Json) -> Iterator[Problem]:
     """Walks without recursion: what parses but can't be kept."""
-    waiting: list[tuple[str, Json]] = [("", data)]
+    waiting: list[tuple[_Place, Json]] = [((), data)]
     while waiting:
-        path, value = waiting.pop()
+        place, value = waiting.pop()
         if isinstance(value, _Object):
             for key in value.duplicates:
-                yield Problem(
-                    "error", "duplicate_key", path + pointer(key), f"The key {key!r} stands twice.", "Keep one of them."
-                )
+                where = _path((place, key))
+                yield Problem("error", "duplicate_key", where, f"The key {key!r} stands twice.", "Keep one of them.")
             for key in value:
-                yield from _text_faults(path, key, "A key")
-            waiting.extend((path + pointer(key), item) for key, item in reversed(value.items()))
+                yield from _text_faults(place, key, "A key")
+            waiting.extend(((place, key), item) for key, item in reversed(value.items()))
         elif isinstance(value, list):
-            waiting.extend((f"{path}/{index}", item) for index, item in reversed(list(enumerate(value))))
+            waiting.extend(((place, index), item) for index, item in reversed(list(enumerate(value))))
         elif isinstance(value, str):
-            yield from _text_faults(path, value, "The text")
+            yield from _text_faults(place, value, "The text")
         elif isinstance(value, float) and not math.isfinite(value):
-            yield Problem("error", "not_a_number", path, "The number is too large.", "Use a finite number, or null.")
+            where = _path(place)
+            yield Problem("error", "not_a_number", where, "The number is too large.", "Use a finite number, or null.")
 
 
-def _text_faults(path: str, text: str, what: str) -> Iterator[Problem]:
+_Place = tuple[Any, ...]
+"""Where a value stands: the place around it and its key there. Only what is wrong needs its path written out."""
+
+
+def _path(place: _Place) -> str:
+    steps = []
+    while place:
+        place, step = place
+        steps.append(step)
+    return pointer(*reversed(steps))
+
+
+def _text_faults(place: _Place, text: str, what: str) -> Iterator[Problem]:
+    if text.isascii() and "\0" not in text:
+        return
     if "\0" in text:
-        yield Problem("error", "nul", path, f"{what} holds a NUL character.", "Take it out.")
+        yield Problem("error", "nul", _path(place), f"{what} holds a NUL character.", "Take it out.")
     if _SURROGATE.search(text):
-        yield _surrogate(path, f"A character of {what[0].lower()}{what[1:]}")
+        yield _surrogate(_path(place), f"A character of {what[0].lower()}{what[1:]}")
 
 
 TOPOLOGY_KEYS = ("format name title description start end defaults limits vars workspace nodes edges layout").split()

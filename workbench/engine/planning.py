@@ -94,14 +94,17 @@ class RunPlan(BaseModel):
     def _edge_specs(self) -> list[EdgeSpec]:
         return [EdgeSpec.model_validate(edge) for edge in self.edges]
 
+    @cached_property
+    def _configs(self) -> list[tuple[type[Node], Any]]:
+        """The type and the checked config of each node, in declared order."""
+        kinds = ((NODES.get(node.type), node.config) for node in self.nodes.values())
+        return [(kind, kind.Config.model_validate(config)) for kind, config in kinds]
+
     def made_nodes(self) -> list[Node]:
         """The nodes, ready to run, in declared order."""
-        made = []
         targets = targets_of(self._edge_specs)
-        for name, node in self.nodes.items():
-            kind = NODES.get(node.type)
-            made.append(kind(name, kind.Config.model_validate(node.config), targets.get(name, ())))
-        return made
+        made = zip(self.nodes, self._configs, strict=True)
+        return [kind(name, config, targets.get(name, ())) for name, (kind, config) in made]
 
     def graph(self) -> Graph:
         """What the scheduler works on: nodes by their place in `nodes`."""
@@ -116,10 +119,7 @@ class RunPlan(BaseModel):
     @cached_property
     def writers(self) -> frozenset[int]:
         """The nodes that may change files, by their place in `nodes`."""
-        kinds = [(NODES.get(node.type), node.config) for node in self.nodes.values()]
-        return frozenset(
-            index for index, (kind, config) in enumerate(kinds) if kind.writes_files(kind.Config.model_validate(config))
-        )
+        return frozenset(index for index, (kind, config) in enumerate(self._configs) if kind.writes_files(config))
 
     @property
     def merge(self) -> str:
@@ -128,9 +128,7 @@ class RunPlan(BaseModel):
 
     def _named_in_prompts(self) -> set[str]:
         named: set[str] = set()
-        for node in self.nodes.values():
-            kind = NODES.get(node.type)
-            config = kind.Config.model_validate(node.config)
+        for kind, config in self._configs:
             named.update(kind.reads(config))
             for text in kind.prompts(config).values():
                 named |= {item.path[1] for item in references(text) if item.path[0] == "nodes" and len(item.path) > 1}
@@ -236,6 +234,8 @@ def _node(node: NodeSpec, spec: TopologySpec, around: Surroundings, overrides: M
 
 def _overridden(spec: TopologySpec, overrides: Mapping[str, Json], limits: Mapping[str, Json]) -> TopologySpec:
     """The topology as the configuration wants it: its model and params written into every node that asks a model."""
+    if not overrides and not limits:
+        return spec
     unknown = [key for key in overrides if key not in ("model", "params", "vars")]
     if unknown:
         raise _invalid(

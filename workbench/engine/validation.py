@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
@@ -299,6 +300,7 @@ def _ids(spec: TopologySpec) -> Iterator[Problem]:
 
 def _edges(spec: TopologySpec) -> Iterator[Problem]:
     seen: dict[str, int] = {}
+    between = Counter((edge.source, edge.target) for edge in spec.edges)
     near = Nearest(spec.nodes)
     for index, edge in enumerate(spec.edges):
         path = f"/edges/{index}"
@@ -306,7 +308,8 @@ def _edges(spec: TopologySpec) -> Iterator[Problem]:
             if name not in spec.nodes:
                 message = f"There is no node {name!r}.{near(name)}"
                 yield Problem("error", "edge_to_nowhere", f"{path}/{end}", message)
-        same = seen.setdefault(edge.model_dump_json(), index)
+        alone = between[edge.source, edge.target] == 1
+        same = index if alone else seen.setdefault(edge.model_dump_json(), index)
         if same != index:
             message = f"This edge is the same as edge {same}."
             yield Problem("error", "identical_edges", path, message, "Delete one of them, or let them differ.")
