@@ -131,7 +131,7 @@ class ConfigurationForm(ChoosingForm):
 
 def version_choices(topology: str, newest: str, asked: str) -> list[tuple[str, str]]:
     """The newest at the start, or one of those that are there now."""
-    found = [("", "the newest when it starts"), *(versions_listed(topology, newest) if topology else ())]
+    found = [("", "the newest"), *(versions_listed(topology, newest) if topology else ())]
     return found if asked in dict(found) else [*found, (asked, asked[:10])]
 
 

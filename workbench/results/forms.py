@@ -11,6 +11,7 @@ from django.http import QueryDict
 from workbench.evaluations.models import Evaluation
 from workbench.evaluations.selectors import latest_evaluations
 from workbench.experiments.models import Experiment
+from workbench.results.clusters import clusterings
 from workbench.results.selectors import REDUCERS
 from workbench.results.table import AXES, Choice
 
@@ -46,6 +47,7 @@ def chosen_from(query: QueryDict, experiment: Experiment) -> Chosen:
         one_of(query.get("reducer"), REDUCERS),
         one_of(query.get("missing"), MISSING),
         one_of(query.get("axis"), AXES),
+        one_of(query.get("cluster"), {"": "", **clusterings(experiment)}),
     )
     return Chosen(evaluation, evaluations, choice)
 

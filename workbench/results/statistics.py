@@ -209,8 +209,14 @@ def paired_difference(a: Repetitions, b: Repetitions, confidence: float = 0.95) 
         return Difference(n, _mean(differences), None, None, None, None)
     unpaired = math.sqrt(float(left.var(ddof=1) + right.var(ddof=1)) / n)
     mean = float(differences.mean())
-    half = float(special.stdtrit(n - 1, 0.5 + confidence / 2)) * error
-    return Difference(n, mean, error, unpaired, mean - half, mean + half)
+    low, high = t_interval(mean, error, n - 1, confidence)
+    return Difference(n, mean, error, unpaired, low, high)
+
+
+def t_interval(mean: float, error: float, freedom: int, confidence: float = 0.95) -> Interval:
+    """The interval around a mean with that standard error, by Student's t."""
+    half = float(special.stdtrit(freedom, 0.5 + confidence / 2)) * error
+    return Interval(mean - half, mean + half)
 
 
 def bootstrap_difference(

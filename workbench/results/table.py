@@ -13,6 +13,7 @@ from workbench.evaluations.models import Evaluation
 from workbench.evaluations.selectors import Tally, evaluation_tallies
 from workbench.experiments.models import Configuration, Experiment
 from workbench.results import selectors, statistics
+from workbench.results.clusters import Clustering, clustered_interval, clusterings, differs
 from workbench.results.selectors import Failure, InstanceValue, Spent
 
 AXES = {"tokens": "Tokens", "seconds": "Seconds", "money": "Money"}
@@ -20,11 +21,13 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Choice(NamedTuple):
-    """What the reader chose: how repetitions become one value, what missing answers count as, which cost is drawn."""
+    """What the reader chose: how repetitions become one value, what missing answers count as, which cost is drawn, by which
+    field instances go together."""
 
     reducer: str = "mean"
     missing: str = "left_out"
     axis: str = "tokens"
+    cluster: str = ""
 
     @property
     def missing_is_wrong(self) -> bool:
@@ -104,12 +107,14 @@ def result_table(experiment: Experiment, evaluation: Evaluation | None, choice: 
     tallies: Mapping[int, Tally] = evaluation_tallies(evaluation) if evaluation else {}
     metric, values = measured(evaluation, choice) if evaluation else (None, {})
     instances = instance_count(experiment)
-    outcomes = [outcome(metric, values.get(one.pk, {}), instances, by_wilson(values, choice)) for one in configurations]
+    together_by = clustering_of(experiment, choice)
+    wilson = by_wilson(values, choice)
+    outcomes = [outcome(metric, values.get(one.pk, {}), instances, wilson, together_by) for one in configurations]
     costs = [spent.get(one.pk, Spent()).per_run(choice.axis) for one in configurations]
     better = metric.higher_is_better if metric else True
     points = [(one.value, cost) for one, cost in zip(outcomes, costs, strict=True)]
     front = statistics.pareto_front(points, higher_is_better=better)
-    verdicts, summary = judged_against_best(configurations, outcomes, values, metric)
+    verdicts, summary = judged_against_best(configurations, outcomes, values, metric, together_by)
     rows = [
         ResultRow(
             LETTERS[place] if place < len(LETTERS) else str(place + 1),
@@ -185,17 +190,36 @@ def by_wilson(values: Mapping[int, Values], choice: Choice) -> bool:
     return all(number in (0.0, 1.0) for one in values.values() for number in one.values())
 
 
-def outcome(metric: Metric | None, values: Values, instances: int, wilson: bool) -> Outcome:
+def clustering_of(experiment: Experiment, choice: Choice) -> Clustering | None:
+    """Which instances go together, if the reader chose so."""
+    found = clusterings(experiment).get(choice.cluster) if choice.cluster else None
+    return None if found is None else Clustering(choice.cluster, found)
+
+
+def outcome(
+    metric: Metric | None, values: Values, instances: int, wilson: bool, together_by: Clustering | None = None
+) -> Outcome:
     """The mean over instances with its interval."""
     if metric is None or not values:
         return Outcome(None, None, None, 0, instances, "")
     n = len(values)
+    if together_by is not None:
+        return clustered_outcome(metric, values, instances, together_by)
     if metric.is_rate and wilson:
         passed = round(sum(values.values()))
         low, high = statistics.wilson(passed, n)
         return Outcome(passed / n, low, high, n, instances, "Wilson")
     estimate = bootstrap(tuple(sorted(values.items())))
     return Outcome(estimate.mean, estimate.low, estimate.high, n, instances, "bootstrap over instances")
+
+
+def clustered_outcome(metric: Metric, values: Values, instances: int, together_by: Clustering) -> Outcome:
+    """The same where instances go together; a share stays between 0 and 1."""
+    (low, high), number = clustered_interval(values, together_by.of)
+    if metric.is_rate and low is not None and high is not None:
+        low, high = max(0.0, low), min(1.0, high)
+    mean = sum(values.values()) / len(values)
+    return Outcome(mean, low, high, len(values), instances, f"t over {number} clusters ({together_by.field})")
 
 
 @lru_cache(maxsize=512)
@@ -212,6 +236,7 @@ def judged_against_best(
     outcomes: Sequence[Outcome],
     values: Mapping[int, Values],
     metric: Metric | None,
+    together_by: Clustering | None = None,
 ) -> tuple[list[str], str]:
     """For each configuration `best`, `leading`, `close` (not distinguishable from the best) or `behind`; a sentence."""
     known = [place for place, one in enumerate(outcomes) if one.value is not None]
@@ -222,7 +247,7 @@ def judged_against_best(
     best = max(known, key=lambda place: (sign * (outcomes[place].value or 0.0), -place))
     others = [place for place in known if place != best]
     ours = values[configurations[best].pk]
-    apart = distinguishable([(ours, values[configurations[place].pk]) for place in others], metric)
+    apart = distinguishable([(ours, values[configurations[place].pk]) for place in others], metric, together_by)
     verdicts = list(nothing)
     for place, is_apart in zip(others, apart, strict=True):
         verdicts[place] = "behind" if is_apart else "close"
@@ -253,11 +278,16 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-def distinguishable(pairs: Sequence[tuple[Values, Values]], metric: Metric) -> list[bool]:
+def distinguishable(
+    pairs: Sequence[tuple[Values, Values]], metric: Metric, together_by: Clustering | None = None
+) -> list[bool]:
     """Whether each pair differs on the instances both have, at 5 % over all pairs together.
 
-    Pass or fail: exact McNemar, Holm. Other values: the paired bootstrap interval at 1 − 5 %/pairs excludes 0.
+    Pass or fail: exact McNemar, Holm. Other values: the paired bootstrap interval at 1 − 5 %/pairs excludes 0. Instances
+    that go together: the clustered interval of the difference, at the same level.
     """
+    if together_by is not None:
+        return [differs(a, b, together_by.of, 1 - 0.05 / len(pairs)) for a, b in pairs]
     binary = metric.is_rate and all(number in (0.0, 1.0) for pair in pairs for side in pair for number in side.values())
     if binary:
         p_values = [

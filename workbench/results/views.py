@@ -23,6 +23,7 @@ def experiment_get(pk: int) -> Experiment:
 @require_GET
 def results_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """A row per configuration: outcome with its interval, what it took, what failed; and outcome against cost."""
+    from workbench.results.clusters import clusterings
     from workbench.results.exports import COLUMNS
     from workbench.results.forms import MISSING, chosen_from
     from workbench.results.selectors import REDUCERS
@@ -44,6 +45,7 @@ def results_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "not_judged": max(0, ended - judged),
         "reducers": REDUCERS,
         "missing": MISSING,
+        "clusterings": clusterings(experiment),
         "axes": [(key, label, chosen.query(axis=key)) for key, label in AXES.items()],
         "columns": [(name, meaning) for name, meaning, _ in COLUMNS],
         "query": chosen.query(),
