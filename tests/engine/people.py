@@ -19,21 +19,23 @@ def said(text="", choice=None, **fields) -> Answer:
     return Answer(text, choice, **{"by": "ada", "at": time.time(), **fields})
 
 
-class Died(Exception):
-    """The process is no more."""
-
-
 class Mortal(MemoryJournal):
-    """A journal whose process dies after so many events."""
+    """A journal whose process dies after so many events: nothing is written any more, and whoever waits for it waits."""
 
     def __init__(self, recorded, events):
         super().__init__(recorded)
-        self.left = events
+        self.left, self.dead = events, asyncio.Event()
 
     def post(self, event):
         if self.left is not None and len(self.events) >= self.left:
-            raise Died
-        super().post(event)
+            self.dead.set()
+        else:
+            super().post(event)
+
+    async def append(self, event):
+        self.post(event)
+        if self.dead.is_set():
+            await asyncio.Event().wait()
 
 
 class Stage:
@@ -70,18 +72,23 @@ class Stage:
             stop = asyncio.Event()
             if stop_after is not None:
                 asyncio.get_running_loop().call_later(stop_after, stop.set)
-            return await run_plan(
+            run = asyncio.ensure_future(run_plan(
                 self.plan, RunInput(self.given), providers=Providers({}, only=self.script), journal=journal,
                 workspace=self.workspace, stop=stop, run_id="r1", attempt=self.attempts, retry=FAST, desk=desk,
-            )  # fmt: skip
+            ))  # fmt: skip
+            death = asyncio.ensure_future(journal.dead.wait())
+            await asyncio.wait([run, death], return_when=asyncio.FIRST_COMPLETED)
+            death.cancel()
+            if journal.dead.is_set():
+                run.cancel()
+                await asyncio.wait([run])
+                return None
+            return await run
 
         desk = None
-        try:
-            return asyncio.run(main())
-        except (Died, ExceptionGroup):
-            return None
-        finally:
-            self.events += journal.events
+        result = asyncio.run(main())
+        self.events += journal.events
+        return result
 
     def key(self, node):
         """The key of the question that is open at a node."""
