@@ -83,7 +83,9 @@ class Reference:
     visits: dict[int, int] = field(default_factory=dict)
     inboxes: dict[tuple[int, int], object] = field(default_factory=dict)
     fired: dict[tuple[int, int], list[int]] = field(default_factory=dict)
-    senders: dict[tuple[int, int], set[tuple[int, int]]] = field(default_factory=dict)  # visit -> whose messages it read
+    senders: dict[tuple[int, int], set[tuple[int, int]]] = field(
+        default_factory=dict
+    )  # visit -> whose messages it read
     refused: set[int] = field(default_factory=set)  # edges that would have fired once more than their max
     broken: bool = False
     waiting: list = field(default_factory=list)  # (edge, target, messages, visit of its source) in firing order
@@ -196,7 +198,9 @@ class Reference:
         inbox, units, group_size = self.read_inbox(node, number)
         self.inboxes[node, number] = inbox if units is None else (inbox, units)
         memory = passes[-1].memory.setdefault(node, {})
-        turn = Turn(node, number, inbox, units, group_size, memory, lambda other: self.seen(node, number, other, passes))
+        turn = Turn(
+            node, number, inbox, units, group_size, memory, lambda other: self.seen(node, number, other, passes)
+        )
         status, messages, targets = self.outcome(turn)
         out = [n for n, link in enumerate(self.links) if link.source == node]
         out = [n for n in out if targets is None or self.links[n].target in targets]

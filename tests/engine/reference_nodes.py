@@ -22,7 +22,10 @@ class Failed(Exception):
 def link_of(edge, index=None):
     """An edge of a document; `index`: id → place, where its ends are ids."""
     condition = read_condition(edge.get("when"))
-    ends = [edge[end] if index is None else index[edge[end]] for end in (("source", "target") if index is None else ("from", "to"))]
+    ends = [
+        edge[end] if index is None else index[edge[end]]
+        for end in (("source", "target") if index is None else ("from", "to"))
+    ]
     transform = read_transform(edge["transform"]) if edge.get("transform") else None
     split = read_split(edge["map"]) if edge.get("map") is not None else None
 
@@ -84,6 +87,8 @@ class Expected:
     failed: bool = False
     visits: dict = field(default_factory=dict)  # (path, node id, visit) → how it went, nested documents included
 
+    unsure: set = field(default_factory=set)  # visits inside of failures: only those that had started took place
+
     def run(self):
         self.ids = list(self.document["nodes"])
         index = {name: place for place, name in enumerate(self.ids)}
@@ -107,6 +112,8 @@ class Expected:
                 "fired": self.reference.fired[node, number],
                 "senders": {(self.path, self.ids[n], v) for n, v in self.reference.senders.get((node, number), ())},
             }
+        if self.status == "failed":
+            self.unsure |= set(self.visits)
         return self
 
     # How it ends
@@ -125,7 +132,9 @@ class Expected:
         found = {}
         for name in self.document["end"]:
             node = self.ids.index(name)
-            emitted = [m for visit in range(1, self.reference.visits.get(node, 0) + 1) for m in self.messages[node, visit]]
+            emitted = [
+                m for visit in range(1, self.reference.visits.get(node, 0) + 1) for m in self.messages[node, visit]
+            ]
             if emitted:
                 found[name] = emitted[-1]
         return found
@@ -239,6 +248,7 @@ class Expected:
         given = "\n\n".join(message.text for message in inbox)
         inner = Expected(node["topology"], self.answer, self.winners, given, (*self.path, step)).run()
         self.visits |= inner.visits
+        self.unsure |= inner.unsure
         if inner.status != "succeeded":
             raise Failed
         return [message._replace(source=name) for message in inner.results.values()], None

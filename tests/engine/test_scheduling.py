@@ -268,6 +268,16 @@ def test_join_at_the_first_inside_a_cycle_runs_once_in_each_iteration():
     assert fired[2, 1] == [3]
 
 
+def test_join_at_the_first_that_ends_before_its_iteration_does_runs_once_in_the_next():
+    edges = [(0, 1), (0, 2), (2, 1), (1, 0, {"when": {"contains_any": ["never"]}}), (0, 0, {"max": 2})]
+    full = [BARE | {"source": e[0], "target": e[1]} | (e[2] if len(e) > 2 else {}) for e in edges]
+
+    inboxes, _, _, won = scheduled(3, full, [0], said(), lambda count: 0, {1: "first"})
+
+    assert won == [(1, 1, 0), (1, 2, 0), (1, 3, 0)]
+    assert sorted(inboxes) == [(node, number) for node in range(3) for number in (1, 2, 3)]
+
+
 @pytest.mark.parametrize("size", [20_000])
 def test_long_chain_and_large_ring_run_without_recursion(size):
     chain = [(node, node + 1) for node in range(size)]

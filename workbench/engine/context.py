@@ -6,6 +6,7 @@ Every call is written down as it ends, and taken from there when the run goes on
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from workbench.engine.errors import LimitReached, NodeFailed, ProviderError, ToolError
+from workbench.engine.errors import LimitReached, NodeFailed, ProviderError, ToolError, WorkbenchError
 from workbench.engine.events import CUT_OFF, Answered, Asked, MessageData, ModelCalled, Noted, ToolCalled
 from workbench.engine.filestore import Quota
 from workbench.engine.limits import Budget
@@ -36,6 +37,8 @@ from workbench.engine.throttle import Turn
 from workbench.engine.tools import TOOLS
 from workbench.engine.under_way import Call, Heard, UnderWay
 from workbench.engine.workspaces import PlainFiles, VisitFiles
+
+logger = logging.getLogger(__name__)
 
 Json = Any
 MAX_RESULT = 100_000
@@ -453,7 +456,15 @@ class Context:
         if question is not None:
             return (await self.ask_person(question)).text
         async with self.folder(writes=tool.writes) as folder:
-            result = await asyncio.to_thread(tool().run, given, folder)
+            try:
+                result = await asyncio.to_thread(tool().run, given, folder)
+            except WorkbenchError:
+                raise
+            except Exception as error:  # a plug-in's fault: whoever called it hears of it, the log keeps the traceback
+                logger.exception("The tool %s met a fault.", name)
+                raise ToolError(
+                    f"The tool {name} failed by a fault of its own: {error!r}", code="tool_fault"
+                ) from error
         if len(result) > MAX_RESULT:
             return result[:MAX_RESULT] + f"\n[cut: {len(result) - MAX_RESULT:,} more characters]"
         return result
