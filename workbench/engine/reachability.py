@@ -116,6 +116,8 @@ class Shape:
     def beside(self, nodes: Iterable[int]) -> dict[int, list[int]]:
         """Node → those of the nodes that may run at the same time: neither waits for the other, in whatever iteration."""
         chosen = sorted(nodes)
+        if len(chosen) < 2:
+            return {}
         mask = sum(1 << node for node in chosen)
         after = self._after
         before = dict.fromkeys(chosen, 0)

@@ -44,7 +44,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def tool_problems(node: str, config: Any, path: str) -> Iterator[Problem]:
     """What is wrong with a resolved agent and its tools."""
-    if not hasattr(config, "tools"):
+    if "tools" not in type(config).model_fields:
         return
     prompts = {field: getattr(config, field) or "" for field in ("system", "prompt")}
     yield from _not_allowed(node, prompts, config.tools, path)
