@@ -96,8 +96,8 @@ async def run_execute(
     if journal.lost is not None:
         logger.info("Run %s, attempt %s: %s", run.pk, run.attempt, journal.lost)
         return Outcome(Run.Status.LOST, str(journal.lost), "lost")
-    await writer.call(lambda: run_finish(run, outcome, journal.seconds))
-    return outcome
+    status = await writer.call(lambda: run_finish(run, outcome, journal.seconds))
+    return outcome._replace(status=status)
 
 
 async def run_outcome(
@@ -145,8 +145,9 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
 
 
-def run_finish(run: Run, outcome: Outcome, seconds: float) -> None:
-    """Write the end of a run, and its experiment's when this was the last. One that waits for people is let go of."""
+def run_finish(run: Run, outcome: Outcome, seconds: float) -> str:
+    """Write the end of a run, and its experiment's when this was the last. One that waits for people is let go of; what
+    became of it is its status."""
     result = outcome.result
     if result is not None and outcome.status == Run.Status.WAITING:
         status = lifecycle.run_wait(run, result.asking, reason=outcome.reason, seconds=seconds)
@@ -154,7 +155,7 @@ def run_finish(run: Run, outcome: Outcome, seconds: float) -> None:
             tickets.send_or_log([(tickets.RUN, (run.pk,))])
         if status == Run.Status.STOPPED and run.experiment_id is not None:
             experiment_close(run.experiment_id)
-        return
+        return status or Run.Status.LOST
     output = result.output if result else None
     lifecycle.run_end(
         run,
@@ -168,3 +169,4 @@ def run_finish(run: Run, outcome: Outcome, seconds: float) -> None:
     )
     if run.experiment_id is not None:
         experiment_close(run.experiment_id)
+    return outcome.status

@@ -123,7 +123,8 @@ def run_wait(run: Run, asking: Sequence[str], **fields: Any) -> str:
             return Run.Status.STOPPED
         still = Question.objects.filter(run=run.pk, key__in=asking, status=Question.Status.OPEN).count()
         status = Run.Status.WAITING if still == len(asking) else Run.Status.QUEUED
-        kept = held_by(run).update(owner="", queued_at=timezone.now(), **{**fields, "status": status})
+        when = {"queued_at": timezone.now()} if status == Run.Status.QUEUED else {}
+        kept = held_by(run).update(owner="", **{**fields, **when, "status": status})
         return status if kept else ""
 
 

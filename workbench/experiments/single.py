@@ -118,7 +118,7 @@ def execute(request: Request, document: bytes, script: bytes | None, people: byt
         except KeyboardInterrupt:  # it came before the loop listened for it
             run_end(run, status=run.Status.STOPPED, reason=EARLY)
             raise
-        again = here.answered(run) if outcome.status == run.Status.WAITING else None
+        again = here.answered(run) if outcome.status in (run.Status.WAITING, run.Status.QUEUED) else None
         if again is None:
             return original_report(report(run.pk, outcome) | here.left(run), imported)
         run = again

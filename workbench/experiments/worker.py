@@ -142,7 +142,7 @@ class Worker:
             prepared, providers=self._providers, writer=self._writer, stop=stop, under_way=under_way, desk=desk
         )
         task = asyncio.ensure_future(execute)
-        self.going[run.pk] = Going(task, stop, desk)
+        self.going[run.pk] = going = Going(task, stop, desk)
         self._teller.hold(run.pk, run.attempt, under_way)
         status = ""
         try:
@@ -154,8 +154,9 @@ class Worker:
             elif task.result().status != Run.Status.LOST:
                 status = task.result().status
         finally:
-            self._teller.let_go(run.pk, status)
-            self.going.pop(run.pk, None)
+            if self.going.get(run.pk) is going:  # one that waited for a person may be back already
+                self._teller.let_go(run.pk, status)
+                self.going.pop(run.pk)
             self._slots.release()
 
     def _beat(self) -> None:
