@@ -58,3 +58,16 @@ def test_the_engine_is_measured_in_medians(home):
     assert found["fan_100x50ms"]["ms"] >= 50
     assert 1.1 <= found["unequal_branches"]["s"] < 1.9, "branches wait for each other"
     assert not home.exists()
+
+
+def test_the_journal_is_measured_in_cpu_and_bytes_for_each_event(home):
+    found = figures(home, "journal", "--events", "50")
+
+    assert set(found) == {"calls", "texts", "conversation"}
+    assert set(found["calls"]) == {"50"}
+    shapes = [one for shape in found.values() for one in shape.values()]
+    assert all(value > 0 for one in shapes for value in one.values())
+    assert all(one["bytes_per_event"] < one["json_bytes_per_event"] / 10 for one in found["texts"].values())
+    few, many = (one["bytes_per_event"] for one in found["conversation"].values())
+    assert many < 1.5 * few, "a call takes more the later it comes"
+    assert not home.exists()

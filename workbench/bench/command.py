@@ -65,6 +65,23 @@ def editor(nodes: int, repeat: int, as_json: bool) -> None:
     show(editor_figures(nodes, repeat), as_json)
 
 
+@bench.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@click.option(
+    "--events",
+    type=click.IntRange(1, 1_000_000),
+    multiple=True,
+    default=(1000, 10_000),
+    show_default=True,
+    help="How many events of short calls; repeatable.",
+)
+def journal(as_json: bool, events: tuple[int, ...]) -> None:
+    """The journal alone: CPU and bytes for each event that is committed to SQLite."""
+    from workbench.bench.journal_figures import journal_figures
+
+    show(journal_figures(events), as_json)
+
+
 def show(figures: dict[str, Any], as_json: bool) -> None:
     """JSON, or a line per figure."""
     if as_json:
