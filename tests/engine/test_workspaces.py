@@ -196,16 +196,77 @@ def test_run_that_died_goes_on_with_the_files_as_they_were_when_the_interrupted_
         assert [event.commit for event in made] == [event.commit for event in events if event.kind == "visit_ended"]
 
 
-def test_branches_that_died_go_on_and_are_joined_as_before(tmp_path):
-    document = side_by_side(write("a", "1"), write("b", "2"), write("c", "3"))
-    whole, journal = run(document, workspace=tmp_path / "whole")
+def named(content="x"):
+    """A node that writes a file named as its last message."""
+    return write("{{ inbox[-1].text }}", content)
+
+
+INNER = topology({"x": write("inner", "{{ run.id }}"), "y": write("inner", "{{ nodes.x.output }}")}, [("x", "y")])
+BRANCHES = side_by_side(write("a", "1"), write("b", "2"), write("c", "3"))
+MAPPED = topology(
+    {
+        "s": {"type": "literal", "content": "x y z"},
+        "m": named(),
+        "n": {"type": "topology", "topology": INNER},
+        "t": LIST,
+    },
+    [("s", "m", {"map": {"split": {"regex": "[a-z]"}}}), ("s", "n"), ("m", "t"), ("n", "t")],
+)
+LOOP = topology(
+    {"w": write("log", "{{ visit }}"), "v": write("side", "{{ visit }}"), "t": LIST},
+    [("w", "v"), ("v", "w", {"max": 2}), ("v", "t", {"when": {"otherwise": True}})],
+)
+RETRIED = topology(
+    {"a": write("kept", "k"), "b": asks("p", tools=["write_file"], retries=1), "t": LIST}, [("a", "b"), ("b", "t")]
+)
+RETRIED_SCRIPT = {"nodes": {"b": [call("one", "1"), {"fault": "broken"}, call("two", "2"), "done"]}}
+
+
+@pytest.mark.parametrize(
+    ("document", "script", "left"),
+    [
+        (BRANCHES, {}, "a b c"),
+        (MAPPED, {}, "inner x y z"),
+        (LOOP, {}, "log side"),
+        (RETRIED, RETRIED_SCRIPT, "kept two"),
+    ],
+    ids=["branches", "map and nested", "loop", "retries"],
+)
+def test_run_that_died_anywhere_leaves_the_same_versions(tmp_path, document, script, left):
+    whole, journal = run(document, script, workspace=tmp_path / "whole")
     events = [EVENT.validate_json(event.model_dump_json()) for event in journal.events]
+    ends = {(event.path, event.node, event.visit): event.commit for event in events if event.kind == "visit_ended"}
+    assert whole.status == "succeeded", whole.reason
+    assert sorted(files_in(tmp_path / "whole")) == left.split()
 
     for cut in range(1, len(events)):
+        workspace = tmp_path / f"cut{cut}"
+        workspace_fork(tmp_path / "whole", workspace)
+        workspace.mkdir()
+        (workspace / "junk").write_text("junk")
+        again, rest = run(document, script, workspace=workspace, journal=MemoryJournal(events[:cut]))
+
+        assert (again.status, again.commit, again.diff) == (whole.status, whole.commit, whole.diff)
+        made = [event for event in [*events[:cut], *rest.events] if event.kind == "visit_ended"]
+        assert {(event.path, event.node, event.visit): event.commit for event in made} == ends
+        assert files_in(workspace) == files_in(tmp_path / "whole")
+
+
+def test_join_at_the_first_goes_on_with_the_files_that_it_began_with(tmp_path):
+    slow = code("import time; time.sleep(0.5); open('b','w').write('2')")
+    document = topology(
+        {"s": LITERAL, "a": write("a", "1"), "b": slow, "j": {**write("j", "3"), "join": "first"}, "t": LIST},
+        [("s", "a"), ("s", "b"), ("a", "j"), ("b", "j"), ("j", "t")],
+    )
+    whole, journal = run(document, workspace=tmp_path / "whole")
+    events = [EVENT.validate_json(event.model_dump_json()) for event in journal.events]
+    assert (whole.output, set(files_in(tmp_path / "whole"))) == ("a\nj", {"a", "b", "j"})
+
+    for cut in [at for at, event in enumerate(events, 1) if event.kind == "visit_ended"]:
         workspace_fork(tmp_path / "whole", tmp_path / f"cut{cut}")
         again, _ = run(document, workspace=tmp_path / f"cut{cut}", journal=MemoryJournal(events[:cut]))
 
-        assert (again.status, again.commit) == (whole.status, whole.commit)
+        assert (again.status, again.output, again.diff) == ("succeeded", whole.output, whole.diff)
 
 
 def test_each_retry_begins_with_the_files_as_they_were(tmp_path):
