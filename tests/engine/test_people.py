@@ -171,6 +171,17 @@ def test_waiting_is_no_working_time():
     assert stage.kinds("answered")[0].waited_seconds == pytest.approx(0.2)
 
 
+def test_hours_of_waiting_count_for_no_limit():
+    document = topology({"ask": HUMAN, "a": asks(), "t": PASS}, [("ask", "a"), ("a", "t")], limits={"seconds": 60})
+    stage = Stage(document, {"default": "done"})
+    stage.attempt()
+    stage.events = [event.model_copy(update={"at": event.at - 7200}) for event in stage.events]
+
+    result = stage.attempt({stage.key("ask"): said("at last")})
+
+    assert (result.status, result.output) == ("succeeded", "done")
+
+
 def test_a_run_that_dies_at_any_event_asks_and_calls_nobody_twice():
     call = {"tool_calls": [{"name": "ask_human", "arguments": {"question": "Which?"}}]}
     inner = topology({"think": asks(), "ask": HUMAN}, [("think", "ask")], end=["ask"], name="inner")
