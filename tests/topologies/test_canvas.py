@@ -240,7 +240,7 @@ def tab_to(page, selector: str, *, back: bool = False) -> None:
 
 def verdict_by_keys(it: Canvas, value: str) -> None:
     panel = it.page.locator("#studio-panel")
-    tab_to(it.page, "#studio-panel select[name$=kind]")
+    tab_to(it.page, "#studio-panel select[aria-label='Test']")
     it.page.keyboard.type("a field")
     expect(panel.get_by_label("Field, as a dotted path")).to_be_visible()
     tab_to(it.page, "#studio-panel input[aria-label='Field, as a dotted path']")
