@@ -156,6 +156,32 @@ def test_queries_do_not_grow_and_pages_stay_quick(client, judged, django_assert_
     assert time.perf_counter() - started < 2
 
 
+def test_repetitions_that_differ_are_counted(client, judged):
+    experiment = make_experiment(
+        {"steady": ["yes"] * 6, "moody": ["yes", "no", "yes", "yes", "yes", "yes"]}, ["yes"] * 2, repetitions=3
+    )
+    judged(experiment)
+
+    text = results(client, experiment).content.decode()
+
+    assert "all repetitions agree" in text
+    assert "repetitions differ on 1 of 2 instances" in text
+
+
+def test_prompts_that_were_cut_and_what_machines_took_stand_beside_the_numbers(client, judged):
+    experiment = make_experiment({"solo": ["yes"] * 4})
+    judged(experiment)
+    experiment.runs.update(truncated_calls=1, machine_usd="0.05", machine_wh=2.5)
+    experiment.runs.filter(pk=experiment.runs.first().pk).update(unpriced_calls=1)
+
+    text = results(client, experiment).content.decode()
+
+    assert "4 prompts cut by the window" in text
+    assert "machine: about $0.20, 10 Wh" in text
+    assert "at least $0.00800" in text
+    assert "1 of 8 calls have no price" in text
+
+
 def test_a_number_leads_to_exactly_its_runs(client, experiment):
     solo = experiment.configurations.first()
     narrowed = {"experiment": experiment.pk, "configuration": solo.pk, "status": "failed", "code": "timeout"}

@@ -25,6 +25,11 @@ COLUMNS: list[Column] = [
     ("interval", "How the interval was made.", lambda row, _: row.outcome.interval),
     ("instances", "Instances that the value rests on.", lambda row, _: row.outcome.n),
     ("instances_all", "Instances of the experiment.", lambda row, _: row.outcome.instances),
+    (
+        "instances_repetitions_differ",
+        "Instances whose repetitions got different values; empty without repetitions.",
+        lambda row, _: row.spread.differing if row.spread else None,
+    ),
     ("runs", "Runs of the configuration.", lambda row, _: row.spent.runs),
     ("runs_ended", "Of these, runs that have ended.", lambda row, _: row.spent.ended),
     ("runs_scored", "Of these, runs with a score.", lambda row, _: row.tally.scored),

@@ -166,3 +166,27 @@ def instance_values(
         .values_list("run__configuration_id", "run__instance_id", "run__instance__key", "reduced", "share")
     )
     return [InstanceValue(*row) for row in rows]
+
+
+class Spread(NamedTuple):
+    """Of the instances that were judged more than once, how many got different values."""
+
+    differing: int
+    repeated: int
+
+
+def repetition_spread(evaluation: Evaluation) -> dict[int, Spread]:
+    """Configuration id → how far its repetitions agree: the same seed does not mean the same answer."""
+    rows = (
+        RunScore.objects.filter(evaluation=evaluation, run__instance__isnull=False, value__isnull=False)
+        .order_by()
+        .values("run__configuration_id", "run__instance_id")
+        .annotate(number=Count("pk"), low=Min("value"), high=Max("value"))
+        .filter(number__gt=1)
+        .values_list("run__configuration_id", "low", "high")
+    )
+    found: dict[int, Spread] = defaultdict(lambda: Spread(0, 0))
+    for configuration, low, high in rows:
+        differing, repeated = found[configuration]
+        found[configuration] = Spread(differing + (low != high), repeated + 1)
+    return dict(found)

@@ -14,7 +14,7 @@ from workbench.evaluations.selectors import Tally, evaluation_tallies
 from workbench.experiments.models import Configuration, Experiment
 from workbench.results import selectors, statistics
 from workbench.results.clusters import Clustering, clustered_interval, clusterings, differs
-from workbench.results.selectors import Failure, InstanceValue, Spent
+from workbench.results.selectors import Failure, InstanceValue, Spent, Spread
 
 AXES = {"tokens": "Tokens", "seconds": "Seconds", "money": "Money"}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -74,6 +74,7 @@ class ResultRow(NamedTuple):
     cost: float | None
     on_front: bool
     verdict: str
+    spread: Spread | None = None
 
 
 class ResultTable(NamedTuple):
@@ -115,6 +116,8 @@ def result_table(experiment: Experiment, evaluation: Evaluation | None, choice: 
     points = [(one.value, cost) for one, cost in zip(outcomes, costs, strict=True)]
     front = statistics.pareto_front(points, higher_is_better=better)
     verdicts, summary = judged_against_best(configurations, outcomes, values, metric, together_by)
+    repeated = evaluation is not None and experiment.repetitions > 1
+    spread = selectors.repetition_spread(evaluation) if evaluation is not None and repeated else {}
     rows = [
         ResultRow(
             LETTERS[place] if place < len(LETTERS) else str(place + 1),
@@ -127,6 +130,7 @@ def result_table(experiment: Experiment, evaluation: Evaluation | None, choice: 
             costs[place],
             place in front,
             verdicts[place],
+            spread.get(one.pk),
         )
         for place, one in enumerate(configurations)
     ]
