@@ -13,6 +13,8 @@ from workbench.engine.events import CUT_OFF, RunEnded, VisitEnded, VisitStarted
 from workbench.engine.planning import RunPlan
 
 Path = tuple[str, ...]
+ANSWERED = ("model_called", "tool_called", "answered")
+"""What a visit asked and was answered."""
 
 
 class Place(NamedTuple):
@@ -66,7 +68,7 @@ class Record:
             self.ends[place] = event
         elif isinstance(event, VisitStarted):
             self.begun.add(place)
-        elif event.kind != "joined":
+        elif event.kind in ANSWERED:
             self.calls.setdefault(place, []).append(event)
 
     @property
