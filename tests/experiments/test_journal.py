@@ -102,7 +102,8 @@ def test_hostile_text_comes_back_as_it_was(writer, text):
     events, _ = journal_past(run)
     assert events == [event]
     stored = run.events.get().data
-    assert "\0" not in stored and stored.encode(), "no database takes NUL, or half a pair"
+    assert "\0" not in stored, "no database takes NUL"
+    assert stored.encode(), "nor half a pair"
 
 
 def test_a_later_attempt_finds_what_was_done_and_goes_on_counting(writer):
