@@ -27,7 +27,7 @@ def test_the_list_narrows_while_one_types(filled, page):
     page.get_by_label("Search").fill("translat")
 
     expect(page.locator(".topology-card")).to_have_count(1)
-    assert page.locator(".topology-card h2").inner_text() == "translate"
+    assert page.locator(".topology-card h3").inner_text() == "translate"
 
 
 def test_pages_of_topologies_are_well_made(filled, page, well_made, store, make, screenshot):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 from django.urls import reverse
@@ -227,3 +229,36 @@ def test_where_an_agent_is_used_is_a_fragment_for_its_page(client, make):
 
     assert "/topologies/one/" in used
     assert "No topology uses writer" in unused
+
+
+def test_use_makes_a_copy_of_a_starter_and_opens_it(client, make, store):
+    topology_save("one", make())
+
+    first = client.post(reverse("topology_use", args=["one"]))
+    client.post(reverse("topology_use", args=["one_2"]))
+
+    assert first.url == reverse("topology_edit", args=["one_2"])
+    assert json.loads(store.read("one_3").text) == {**json.loads(make()), "name": "one_3"}
+
+
+def test_topologies_are_found_by_what_they_show(client, make):
+    topology_save("one", make())
+    nodes = {name: {"type": "passthrough"} for name in ("a", "b")}
+    edges = [{"from": "a", "to": "b"}, {"from": "b", "to": "a", "max": 2}]
+    topology_save("looping", make("looping", nodes=nodes, edges=edges, start=["a"], end=["b"]))
+
+    page = client.get(reverse("topology_list"), {"tag": "loop"}).content.decode()
+
+    assert "looping" in page
+    assert ">one<" not in page
+    assert '<a href="?tag=loop" aria-current="true">loop' in page
+
+
+def test_all_topologies_are_exported_as_one_archive(client, make, store):
+    topology_save("one", make())
+    topology_save("two", make("two"))
+
+    archive = ZipFile(BytesIO(client.get(reverse("topology_export")).content))
+
+    assert archive.namelist() == ["one.json", "two.json"]
+    assert archive.read("two.json").decode() == store.read("two").text
