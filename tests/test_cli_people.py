@@ -65,6 +65,31 @@ def test_a_file_answers(home, write):  # noqa: F811
     assert report["order"] == ["writer", "ask", "drop"]
 
 
+DEVALL = """
+graph:
+  id: talk
+  start: [ask me]
+  end: [done]
+  nodes:
+    - {id: ask me, type: human, config: {description: "Good, {{ user }}?"}}
+    - {id: done, type: passthrough, config: {}}
+  edges:
+    - {from: ask me, to: done}
+"""
+
+
+def test_a_graph_of_devall_asks_by_its_own_names(home, write):  # noqa: F811
+    graph, answers = write("talk.yaml", DEVALL), write("a.json", {"ask me": "Very good."})
+
+    code, out, err = run(home, graph, "--input", "cats", "--json")
+    assert code == 3, err
+    assert [(it["node"], it["question"]) for it in json.loads(out)["questions"]] == [("ask me", "Good, {{ user }}?")]
+    code, out, err = run(home, graph, "--input", "cats", "--answers", answers, "--json")
+
+    assert code == 0, err
+    assert (json.loads(out)["output"], json.loads(out)["order"]) == ("Very good.", ["ask me", "done"])
+
+
 def test_a_file_with_an_answer_that_may_not_be_given_is_refused(home, write):  # noqa: F811
     code, out, _ = run(home, *arguments(write), "--answers", write("a.json", {"ask": "maybe"}), "--json")
 

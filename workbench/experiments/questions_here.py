@@ -21,23 +21,26 @@ from workbench.experiments.text import visible
 
 
 class Here:
-    """Who answers here: `said` holds what is left of a file, node → answers in the order of asking."""
+    """Who answers here: `said` holds what is left of a file, node → answers in the order of asking. Nodes of an
+    imported topology are called as in the original."""
 
-    def __init__(self, said: Mapping[str, list[Any]]) -> None:
+    def __init__(self, said: Mapping[str, list[Any]], foreign_ids: Mapping[str, str]) -> None:
         self.said = {node: list(answers) for node, answers in said.items()}
+        self.foreign_ids = foreign_ids
 
     @classmethod
-    def read(cls, text: bytes | None) -> Here:
+    def read(cls, text: bytes | None, foreign_ids: Mapping[str, str]) -> Here:
         """From a file of answers. Raises `WorkbenchError`."""
         if text is None:
-            return cls({})
+            return cls({}, foreign_ids)
         try:
             data = json.loads(text)
         except ValueError as error:
             raise WorkbenchError(f"The answers are no JSON: {error}.") from error
         if not isinstance(data, dict):
             raise WorkbenchError('The answers are an object: {"NODE": "yes"}, or a list of answers for each node.')
-        return cls({node: said if isinstance(said, list) else [said] for node, said in data.items()})
+        lists = {node: said if isinstance(said, list) else [said] for node, said in data.items()}
+        return cls(lists, foreign_ids)
 
     def answered(self, run: Run) -> Run | None:
         """The run, claimed again once something was answered; None where nobody answers."""
@@ -52,20 +55,32 @@ class Here:
         states = (Run.Status.WAITING, Run.Status.QUEUED)
         return run_claim(run.pk, owner_name(), among=states) if some or moved_on else None
 
+    def outcome(self, run: Run, ended: Any) -> Any:
+        """How the run stands: somebody else may have gone on with it, or stopped it, while it waited here."""
+        if ended.status not in (Run.Status.WAITING, Run.Status.QUEUED):
+            return ended
+        run.refresh_from_db()
+        return ended._replace(status=run.status, reason=run.reason)
+
     def left(self, run: Run) -> dict[str, Any]:
         """What a report says of open questions."""
+        if not Run.objects.filter(pk=run.pk, status=Run.Status.WAITING).exists():
+            return {}
         asked = [
-            {"id": it.pk, "node": it.node, "question": it.text, "choices": it.choices, "deadline": it.deadline}
+            {
+                "id": it.pk,
+                "node": self._name(it),
+                "question": it.text,
+                "choices": it.choices,
+                "deadline": it.deadline and it.deadline.isoformat(),
+            }
             for it in open_of(run)
-            if Run.objects.filter(pk=run.pk, status=Run.Status.WAITING).exists()
         ]
-        for it in asked:
-            it["deadline"] = it["deadline"] and it["deadline"].isoformat()
-        return {"questions": asked} if asked else {}
+        return {"questions": asked}
 
     def _answer(self, question: Question) -> bool:
         """Whether it has an answer now."""
-        left = self.said.get(question.node)
+        left = self.said.get(self._name(question)) or self.said.get(self._name(question).rpartition(":")[2])
         if left:
             try:
                 answer_take(question, given_of(left.pop(0), question), by="a file")
@@ -73,6 +88,9 @@ class Here:
                 raise WorkbenchError(f"The answer for node {question.node!r} can't be taken: {error}") from error
             return True
         return sys.stdin.isatty() and at_the_terminal(question)
+
+    def _name(self, question: Question) -> str:
+        return self.foreign_ids.get(question.node, question.node)
 
 
 def open_of(run: Run) -> list[Question]:

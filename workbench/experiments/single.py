@@ -109,7 +109,7 @@ def execute(request: Request, document: bytes, script: bytes | None, people: byt
     from workbench.experiments.questions_here import Here
     from workbench.experiments.throttle import throttle_alone
 
-    here = Here.read(people)
+    here = Here.read(people, imported.foreign_ids)
     run = run_make(plan, request)
     while True:
         providers = Providers(os.environ, only=only, throttle=throttle_alone())
@@ -120,7 +120,7 @@ def execute(request: Request, document: bytes, script: bytes | None, people: byt
             raise
         again = here.answered(run) if outcome.status in (run.Status.WAITING, run.Status.QUEUED) else None
         if again is None:
-            return original_report(report(run.pk, outcome) | here.left(run), imported)
+            return original_report(report(run.pk, here.outcome(run, outcome)) | here.left(run), imported)
         run = again
 
 
