@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from workbench.engine.nodes import NODES
 from workbench.topologies.picture import NodeState, topology_svg
-from workbench.topologies.standalone import standalone_svg
+from workbench.topologies.standalone import standalone_svg, style
+from workbench.topologies.words import node_words
 
 SVG = "{http://www.w3.org/2000/svg}"
 LOOP = {
@@ -43,6 +45,30 @@ def test_every_node_and_edge_is_drawn_in_the_order_of_the_document():
 
     assert nodes_of(root) == ["writer", "reviewer", "publish"]
     assert list(edges_of(root)) == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("kind", NODES.names())
+def test_every_node_type_has_a_look_of_its_own(kind):
+    text = topology_svg({"nodes": {"n": {"type": kind}}})
+
+    assert "tp-other" not in text
+    assert f">{kind.upper()}<" in text
+    assert kind == "passthrough" or f".tp-{kind}" in style()
+
+
+def test_counters_timers_tools_and_nested_topologies_say_what_they_do():
+    said = [
+        node_words(node, "n")
+        for node in (
+            {"type": "loop_counter", "count": 3},
+            {"type": "loop_timer", "seconds": 90},
+            {"type": "tool", "tool": "read_file"},
+            {"type": "topology", "topology": "debate@1a2b"},
+            {"type": "topology", "topology": {}},
+        )
+    ]
+
+    assert said == ["at visit 3", "after 90 s", "read_file", "debate@1a2b", ""]
 
 
 def test_what_leads_back_and_what_only_carries_data_look_different():

@@ -23,7 +23,10 @@ HEIGHT = 64.0
 HEIGHT_OF_RUN = 84.0
 MARGIN = 16.0
 WORDS_SIZE = 11.5
-TYPES = ("agent", "router", "vote", "literal", "passthrough", "human", "python", "tool", "topology")
+TYPES = (
+    *("agent", "router", "vote", "literal", "passthrough", "human", "python", "tool", "topology"),
+    *("loop_counter", "loop_timer"),
+)
 STATUSES = ("queued", "running", "waiting", "succeeded", "failed", "skipped", "stopped", "limit_reached")
 
 

@@ -125,6 +125,12 @@ def node_words(node: Mapping[str, Json], identity: str) -> str:
         return " ".join(str(node.get("content", "")).split())[:80]
     if kind == "passthrough":
         return "all messages" if node.get("all") else ""
+    if kind == "loop_counter":
+        return f"at visit {_plain(node.get('count', 10))}"
+    if kind == "loop_timer":
+        return f"after {_plain(node.get('seconds', 60))} s"
+    if kind in ("tool", "topology"):
+        return said if isinstance(said := node.get(kind), str) else ""
     return ""
 
 
