@@ -13,7 +13,7 @@ from workbench.topologies.editing.forms import Field
 from workbench.topologies.editing.panels import edge_fields, node_fields, top_fields
 from workbench.topologies.editing.patches import edges_by_key
 from workbench.topologies.editing.shown import state_shown, types_shown
-from workbench.topologies.editing.state import CommandRefused, State, names_of, nodes_of
+from workbench.topologies.editing.state import CommandRefused, State, edges_of, names_of, nodes_of
 from workbench.topologies.editing.texts import SYNTAXES, document_text
 from workbench.topologies.modelpicker import model_choices
 from workbench.topologies.models import Topology
@@ -106,6 +106,7 @@ def panel_context(name: str, state: State, problems: Sequence[Found], chosen: Ch
             "kind": "node", "id": chosen.node, "said": shown["nodes"][chosen.node],
             "start": chosen.node in names_of(state.document, "start"),
             "end": chosen.node in names_of(state.document, "end"), "ways": _ways(state, chosen.node, shown),
+            "names": prompt_names(state, chosen.node),
         }  # fmt: skip
     elif chosen.edge:
         try:
@@ -162,6 +163,22 @@ def _paths(fields: Sequence[Field]) -> Iterator[str]:
     for field in fields:
         yield field.path
         yield from _paths(field.fields)
+
+
+def prompt_names(state: State, node: str) -> list[str]:
+    """The names that a prompt of a node may use: those of a run, the topology's variables, the nodes before it."""
+    variables = state.document.get("vars")
+    before = [
+        edge.get("from")
+        for edge in edges_by_key(state).values()
+        if isinstance(edge, Mapping) and edge.get("to") == node
+    ]
+    nodes = dict.fromkeys([*(name for name in before if isinstance(name, str)), *nodes_of(state.document)])
+    return [
+        *("instance.problem", "instance.id", "inbox", "visit"),
+        *(f"vars.{name}" for name in (variables if isinstance(variables, Mapping) else ())),
+        *(f"nodes.{name}.output" if name.isidentifier() else f'nodes["{name}"].output' for name in list(nodes)[:40]),
+    ]
 
 
 def _ways(state: State, node: str, shown: Context) -> Context:

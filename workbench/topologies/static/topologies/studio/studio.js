@@ -522,6 +522,8 @@ function start() {
   }
 
   document.addEventListener("click", (event) => {
+    const name = event.target.closest?.("[data-insert]");
+    if (name) return void insert(byId(name.dataset.into), `{{ ${name.dataset.insert} }}`);
     const link = event.target.closest?.("a");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     if (link.matches(".studio-tabs a")) event.preventDefault(), look(link.dataset.view);
@@ -533,6 +535,12 @@ function start() {
     else if (link.id === "studio-dry-run") event.preventDefault(), dryRun();
     else if (link.id === "studio-commit-open") setTimeout(() => document.getElementById("commit-message").focus(), 0);
   });
+
+  function insert(field, words) {
+    field.setRangeText(words, field.selectionStart, field.selectionEnd, "end");
+    field.focus();
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
 
   function jump(link) {
     if (state.broken) return void look("text");
