@@ -133,7 +133,7 @@ def panel_context(name: str, state: State, problems: Sequence[Found], chosen: Ch
 MAIN = {
     "node": ("/join", "/on_error", "/retries"),
     "edge": ("/carry", "/keep", "/clear", "/transform", "/map", "/reduce"),
-    "top": ("/limits", "/vars"),
+    "top": ("/limits", "/vars", "/workspace"),
 }
 
 
@@ -168,12 +168,9 @@ def _paths(fields: Sequence[Field]) -> Iterator[str]:
 def prompt_names(state: State, node: str) -> list[str]:
     """The names that a prompt of a node may use: those of a run, the topology's variables, the nodes before it."""
     variables = state.document.get("vars")
-    before = [
-        edge.get("from")
-        for edge in edges_by_key(state).values()
-        if isinstance(edge, Mapping) and edge.get("to") == node
-    ]
-    nodes = dict.fromkeys([*(name for name in before if isinstance(name, str)), *nodes_of(state.document)])
+    edges = [edge for edge in edges_of(state.document) if isinstance(edge, Mapping) and edge.get("to") == node]
+    before = [edge["from"] for edge in edges if isinstance(edge.get("from"), str)]
+    nodes = dict.fromkeys([*before, *nodes_of(state.document)])
     return [
         *("instance.problem", "instance.id", "inbox", "visit"),
         *(f"vars.{name}" for name in (variables if isinstance(variables, Mapping) else ())),

@@ -79,6 +79,4 @@ def edge_fields(state: State, key: str) -> list[Field]:
 
 def top_fields(state: State) -> list[Field]:
     """The fields of the topology itself."""
-    schema = top_schema()
-    skip = ("format", "name", "nodes", "edges", "layout", "workspace")
-    return fields_of(schema, state.document, skip=[key for key in skip if key not in schema["properties"]])
+    return fields_of(top_schema(), state.document, skip=("format", "name", "nodes", "edges", "layout"))

@@ -55,7 +55,7 @@ def edge_schema() -> Schema:
 def top_schema() -> Schema:
     """The fields of a topology beside its nodes, edges and layout."""
     schema = TopologySpec.model_json_schema()
-    hidden = ("format", "name", "nodes", "edges", "layout", "workspace")
+    hidden = ("format", "name", "nodes", "edges", "layout")
     schema["properties"] = {key: value for key, value in schema["properties"].items() if key not in hidden}
     return schema
 
