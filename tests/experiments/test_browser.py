@@ -22,6 +22,7 @@ def test_every_page_is_usable_by_everybody(live, page, well_made, client, topolo
     write(run, *visit("writer", 1), *visit("reviewer", 1, fired=(1,), reasoning="Hm."))
     paths = [
         reverse("experiment_list"), reverse("experiment_create"), draft.get_absolute_url(), finished.get_absolute_url(),
+        reverse("experiment_delete", args=[draft.pk]),
         reverse("run_list"), run.get_absolute_url(), reverse("run_visit", args=[run.pk, "reviewer", 1]),
         reverse("run_events", args=[run.pk]),
     ]  # fmt: skip
@@ -57,6 +58,21 @@ def test_a_run_is_watched_as_it_happens(live, page):
     Run.objects.filter(pk=run.pk).update(status="succeeded", output="There it is", ended_at=timezone.now())
     page.wait_for_selector("text=There it is", timeout=3000)
     assert page.get_attribute("#run", "hx-get") is None
+
+
+def test_another_evaluator_shows_its_options_at_once_and_the_hand_stays_where_it_was(live, page, well_made, topologies):
+    make_dataset(2)
+    page.goto(live + reverse("experiment_create"))
+    page.fill("#id_name", "Typed before")
+
+    page.focus("#id_evaluator-0-name")
+    page.select_option("#id_evaluator-0-name", "bleu")
+    page.wait_for_selector("[name=evaluator-0-option-smooth_method]")
+
+    assert page.locator("[name=evaluator-0-option-casefold]").count() == 0
+    assert page.input_value("#id_name") == "Typed before"
+    assert page.evaluate("document.activeElement.id") == "id_evaluator-0-name"
+    well_made(page)
 
 
 def test_a_draft_is_planned_and_started_by_keyboard_and_click(live, page, topologies):
