@@ -117,9 +117,9 @@ def edge_of(tape, source, target, order):
     if (when := tape.one(CONDITIONS)) is not None:
         edge["when"] = when
     what = tape.below(16)
-    if what in (12, 13) and when != {"otherwise": True}:
+    if what in (11, 12, 13) and when != {"otherwise": True}:
         edge["trigger"] = False
-    elif what == 11:
+    elif what == 10:
         edge["carry"] = False
     elif what in (14, 15):
         edge["map"] = {"split": tape.one(SPLITS), "max_parallel": tape.one([1, 10])}

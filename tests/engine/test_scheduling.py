@@ -278,6 +278,21 @@ def test_join_at_the_first_that_ends_before_its_iteration_does_runs_once_in_the_
     assert sorted(inboxes) == [(node, number) for node in range(3) for number in (1, 2, 3)]
 
 
+@pytest.mark.parametrize("last", [True, False])
+def test_data_that_branches_send_each_other_arrives_when_the_iteration_ends_whichever_is_quicker(last):
+    data, back = {"trigger": False}, {"max": 1}
+    edges = [(0, 1), (0, 3), (3, 2), (1, 2, data), (2, 1, data), (1, 0, back), (2, 0, back)]
+
+    def outcome(node, number, units):
+        return "succeeded", [(f"{node}.{number}", "succeeded")], None
+
+    full = [BARE | {"source": e[0], "target": e[1]} | (e[2] if len(e) > 2 else {}) for e in edges]
+    inboxes, *_ = scheduled(4, full, [0], outcome, lambda count: count - 1 if last else 0)
+
+    assert (inboxes[1, 1], inboxes[2, 1]) == (["0.1"], ["3.1"])
+    assert (inboxes[1, 2], inboxes[2, 2]) == (["0.2", "2.1"], ["3.2", "1.1"])
+
+
 @pytest.mark.parametrize("size", [20_000])
 def test_long_chain_and_large_ring_run_without_recursion(size):
     chain = [(node, node + 1) for node in range(size)]
