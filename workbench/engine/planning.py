@@ -113,8 +113,14 @@ class RunPlan(BaseModel):
         for edge in self._edge_specs:
             edges.append(_edge(edge, index[edge.source], index[edge.target]))
         joins = {index[name]: node.join for name, node in self.nodes.items()}
-        watched = self.writers.union(index[name] for name in self._named_in_prompts() if name in index)
+        watched = self.writers | self.read
         return Graph(len(index), edges, [index[name] for name in self.start], watched, joins)
+
+    @cached_property
+    def read(self) -> frozenset[int]:
+        """The nodes that some prompt reads by name, by their place in `nodes`."""
+        named = self._named_in_prompts()
+        return frozenset(place for place, name in enumerate(self.nodes) if name in named)
 
     @cached_property
     def writers(self) -> frozenset[int]:

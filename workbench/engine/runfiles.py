@@ -170,7 +170,10 @@ class RunFiles:
         store, name = self.space.store, VISITS + self._name(node, number)
         if store.exists() and store.ref(name) != commit:
             store.set_ref(name, commit)
-        write = self._earlier.get(commit) or Write(commit, key, number, seen_by(tips) | {key: number})
+        write = self._earlier.get(commit)
+        if write is None:
+            at = len(self._earlier) + len(self.space.writes)
+            write = Write(commit, key, number, seen_by(tips) | {key: number}, at)
         write.order = (*self._order, node, number)
         self.space.writes[key, number] = write
         return write

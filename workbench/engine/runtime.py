@@ -87,12 +87,16 @@ async def run_plan(
     under_way: UnderWay | None = None,
     desk: Desk | None = None,
     quota: Quota | None = None,
+    worked: float | None = None,
 ) -> RunResult:
     """Run it to its end, or on from where `journal.recorded` stops. Expected failures are a status, not an exception;
-    cancelling it aborts what is in flight and writes no end, so that it can be continued."""
+    cancelling it aborts what is in flight and writes no end, so that it can be continued. `worked` are the seconds of
+    earlier attempts, by a clock that nobody sets; without it they are reckoned from the times of the events."""
     from workbench.engine.compiler import compile_plan  # loads LangGraph, which a replay does without
 
     shared = Shared(Log(journal), Budget(plan.limits), stop, compile_plan)
+    if worked is not None:
+        shared.log.worked = worked
     run = Run(compile_plan(plan), shared)
     space = Workspace(workspace, given.files, quota or Quota(), attempt)
     run.files = run_files(space, run.compiled, shared.log.recorded, journal.recorded)
@@ -592,7 +596,7 @@ class Run:
     def _seen_by(self, visit: Visit) -> dict[str, dict[str, Any]]:
         """The outputs that prompts of this visit may read by name."""
         seen = {}
-        for other in self.compiled.graph.watched:
+        for other in self.plan.read:
             number = self.scheduler.visible(visit, other)
             if number:
                 name = self.compiled.ids[other]

@@ -99,18 +99,26 @@ class Region(NamedTuple):
     data_waits: list[int]
     """How many of `waits` are data-only edges."""
     after_data: list[list[int]]
+    behind: dict[int, int]
+    """Unit → the units that wait for it, directly or not, as bits; found when first asked for."""
 
     def precedes(self, first: int, second: int) -> bool:
         """Whether unit `second` waits, directly or not, until unit `first` has settled."""
-        waiting, seen = [first], {first}
+        if first not in self.behind:
+            self.behind[first] = self._behind(first)
+        return bool(self.behind[first] >> second & 1)
+
+    def _behind(self, first: int) -> int:
+        waiting, found = [first], set[int]()
         while waiting:
             for unit in self.after[waiting.pop()]:
-                if unit == second:
-                    return True
-                if unit not in seen:
-                    seen.add(unit)
+                if unit not in found:
+                    found.add(unit)
                     waiting.append(unit)
-        return False
+        bits = bytearray(len(self.units) // 8 + 1)
+        for unit in found:
+            bits[unit >> 3] |= 1 << (unit & 7)
+        return int.from_bytes(bits, "little")
 
 
 class Frame:
@@ -241,7 +249,7 @@ class Graph:
                 data_waits[target] += 1
                 after_data[source].append(target)
         fixed = {node: frozenset(found) for node, found in sources.items()}
-        return Region(components, nested, unit_of, entries, waits, after, late, fixed, data_waits, after_data)
+        return Region(components, nested, unit_of, entries, waits, after, late, fixed, data_waits, after_data, {})
 
     def _components(self, members: tuple[int, ...], trigger: list[int]) -> list[tuple[int, ...]]:
         """Strongly connected components over trigger edges, in the order in which their first nodes are declared."""

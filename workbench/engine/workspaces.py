@@ -334,5 +334,5 @@ def recorded_writes(events: Sequence[Any]) -> dict[str, Write]:
                 for key, number in found[commit].seen.items() if commit in found else ():
                     seen[key] = max(seen.get(key, 0), number)
             key = (event.path, event.node)
-            found[event.commit] = Write(event.commit, key, event.visit, seen | {key: event.visit})
+            found[event.commit] = Write(event.commit, key, event.visit, seen | {key: event.visit}, len(found))
     return found

@@ -21,12 +21,13 @@ Key = tuple[tuple[str, ...], str]
 @dataclass(slots=True, eq=False)
 class Write:
     """A visit that changed files. `seen`: node → the last of its visits whose changes are in this version, itself too.
-    `order` is where its node is declared; None until the run has come there."""
+    `order` is where its node is declared; None until the run has come there. `at` counts versions as they came."""
 
     commit: str
     key: Key
     number: int
     seen: dict[Key, int]
+    at: int = 0
     order: tuple[int, ...] | None = None
 
     @property
@@ -40,15 +41,14 @@ Tips = tuple[Write, ...]
 
 
 def newest(writes: Iterable[Write]) -> Tips:
-    """Those that no other has seen."""
-    unique = list({id(write): write for write in writes}.values())
-    if len(unique) > 1:
-        unique = [one for one in unique if not any(_has_seen(other, one) for other in unique if other is not one)]
-    return tuple(sorted(unique, key=lambda one: (one.order is None, one.order or (), one.key, one.number)))
-
-
-def _has_seen(one: Write, other: Write) -> bool:
-    return one.seen.get(other.key, 0) >= other.number
+    """Those that no other has seen: only a later one can have seen an earlier one."""
+    found: list[Write] = []
+    seen: dict[Key, int] = {}
+    for one in sorted(writes, key=lambda one: -one.at):
+        if seen.get(one.key, 0) < one.number:
+            found.append(one)
+            seen = seen_by(found) if len(found) > 1 else one.seen
+    return tuple(sorted(found, key=lambda one: (one.order is None, one.order or (), one.key, one.number)))
 
 
 def seen_by(tips: Iterable[Write]) -> dict[Key, int]:
