@@ -126,6 +126,7 @@ async def run_outcome(
             repetition=run.repetition,
             attempt=run.attempt,
             versions=versions() | met,
+            worked=prepared.past.totals.seconds_before,
             under_way=under_way,
             desk=desk,
         )
