@@ -1,7 +1,7 @@
 // What the canvas knows and can do, apart from drawing. It asks the page for every change by an event and shows what comes
 // back; only moves are shown before they are answered.
 import { tick, untrack } from "svelte";
-import { aligned, neighbour } from "./geometry.js";
+import { aligned, around, neighbour } from "./geometry.js";
 import { fragmentOf, fragmentText } from "./clipboard.js";
 import { answered } from "./state.js";
 import { stateAt, stream, viewOf } from "./view.js";
@@ -87,10 +87,18 @@ export class Editor {
     this.state = answered(this.state, answer);
     while (this.level.length && !stateAt(this.state, this.level)) this.level = this.level.slice(0, -1);
     const inside = this.host.contains(document.activeElement);
-    this.redraw(answer.select);
+    const select = this.level.length ? this.madeHere() : answer.select;
+    this.redraw(select);
     if (answer.label) this.say(answer.label);
-    if (answer.select) this.follow(answer.select);
+    if (select) this.follow(select);
     if (inside) this.keepFocus();
+  }
+
+  /** Inside a nested topology what was made is what was not there before: answers name only what stands at the top. */
+  madeHere() {
+    const { nodes } = this.part.document;
+    const made = Object.keys(nodes ?? {}).filter((id) => !this.view.boxes.has(id));
+    return made.length ? { nodes: made } : undefined;
   }
 
   /** What had the focus may be gone: the focus is not. */
@@ -188,6 +196,11 @@ export class Editor {
     const places = Object.fromEntries(this.boxesNow().map((box) => [box.id, [Math.round(box.x), Math.round(box.y)]]));
     const moved = commands.filter((command) => command.do === "move").map((command) => command.places);
     return [{ do: "move", places: Object.assign(places, ...moved) }, ...commands.filter((command) => command.do !== "move")];
+  }
+
+  /** The panel shows what stands at the top: inside a nested topology, the node that holds it. */
+  open(target) {
+    this.ask("open", this.level.length ? { node: this.level[0] } : target);
   }
 
   say(text) {
@@ -406,7 +419,8 @@ export class Editor {
 
   duplicate() {
     const { nodes } = this.concerned;
-    if (nodes.length) this.command({ do: "duplicate", nodes });
+    const frame = around(this.boxesNow(nodes));
+    if (frame) this.command({ do: "duplicate", nodes, at: [0, Math.round(frame.height / 8) * 8 + 40] });
   }
 
   mark(which) {
@@ -500,9 +514,9 @@ export class Editor {
   enter(id = this.current) {
     const node = this.part?.document.nodes?.[id];
     if (typeof node?.topology === "object" && node.topology !== null) return this.goLevel([...this.level, id]);
-    const href = this.part?.shown?.nodes?.[id]?.href;
-    if (href) window.location.assign(href);
-    return undefined;
+    if (typeof node?.topology !== "string") return undefined;
+    const [name] = node.topology.split("@");
+    return window.location.assign(new URL(`../../${encodeURIComponent(name)}/edit/`, window.location.href));
   }
 
   leave() {

@@ -11,7 +11,7 @@ export function keyboard(editor, open) {
     search: open.search,
     enter: () => editor.enter(),
     leave: () => editor.leave(),
-    open: () => (editor.pending ? editor.connectTo(editor.at?.node) : editor.ask("open", editor.at ?? {})),
+    open: () => (editor.pending ? editor.connectTo(editor.at?.node) : editor.open(editor.at ?? {})),
     toggle: () => editor.toggle(),
     stream: (event) => editor.streamSelect(event.key === "ArrowRight"),
     extend: (event) => editor.extend(DIRECTION[event.key]),

@@ -16,9 +16,22 @@ export function stateAt(state, level) {
     const inside = part.shown?.nodes?.[id]?.inside;
     if (!node || typeof node.topology !== "object" || node.topology === null) return null;
     const keys = inside?.keys ?? (node.topology.edges ?? []).map((_, index) => String(index));
-    part = { document: node.topology, keys, shown: inside?.shown, problems: inside?.problems ?? [], readonly: part.readonly || !inside };
+    const problems = problemsInside(part.problems, id, keys);
+    part = { document: node.topology, keys, shown: inside?.shown, problems, readonly: part.readonly || !inside };
   }
   return part;
+}
+
+/** The problems of a node that stand inside the topology it holds, as problems of that. */
+function problemsInside(problems, id, keys) {
+  const start = `/nodes/${id}/topology`;
+  return (problems ?? [])
+    .filter(({ path }) => path?.startsWith(`${start}/`))
+    .map((problem) => {
+      const path = problem.path.slice(start.length);
+      const [, kind, name] = path.split("/");
+      return { ...problem, path, node: kind === "nodes" ? name : null, edge: kind === "edges" ? (keys[Number(name)] ?? null) : null };
+    });
 }
 
 /** {nodes, edges, lost}: boxes and lines; `lost` counts edges that lead to no node. */

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.topologies.editing.changes import Changed, Command
 from workbench.topologies.editing.edges import connect, delete, reconnect, reorder
 from workbench.topologies.editing.fields import MISSING, edge_at, node_at, pointer_steps, set_value
+from workbench.topologies.editing.nesting import inside
 from workbench.topologies.editing.nodes import add_node, layout, mark, move, rename
 from workbench.topologies.editing.pasting import duplicate, paste
 from workbench.topologies.editing.placing import placed
@@ -107,6 +108,10 @@ def _one(state: State, command: Json) -> Changed:
     todo = COMMANDS.get(name) if isinstance(name, str) else None
     if todo is None:
         raise CommandRefused(f"There is no command {str(name)[:60]!r}. There are {', '.join(COMMANDS)}.")
+    if command.get("in"):
+        if name in ALWAYS:
+            raise CommandRefused(f'"{name}" is about the whole text, not about a topology inside it.')
+        return inside(state, command, _one)
     if state.broken is not None and name not in ALWAYS:
         raise CommandRefused("The text of this topology can't be read. Mend it, undo it, or drop it first.")
     if name in ALWAYS:

@@ -9,21 +9,22 @@ from typing import Any
 from workbench.engine.errors import PluginError
 from workbench.engine.nodes import NODES
 from workbench.topologies.drawing.outline import links_back, read_outline
+from workbench.topologies.editing.nesting import DEEPEST
 from workbench.topologies.editing.placing import places_shown
-from workbench.topologies.editing.state import State, edges_of, names_of, nodes_of
+from workbench.topologies.editing.state import State, edges_of, names_of, nodes_of, state_of
 from workbench.topologies.words import edge_marks, edge_words, node_marks, node_words
 
 Json = Any
 
 
-def state_shown(state: State) -> dict[str, Json]:
-    """Words and marks of every node and edge, and a place for each node."""
+def state_shown(state: State, depth: int = 0) -> dict[str, Json]:
+    """Words and marks of every node and edge, and a place for each node; of nested topologies the same inside."""
     document = state.document
     start, end = set(names_of(document, "start")), set(names_of(document, "end"))
     back = links_back(read_outline(document))
     return {
         "nodes": {
-            name: node_shown(name, node) | {"start": name in start, "end": name in end}
+            name: node_shown(name, node) | {"start": name in start, "end": name in end} | _inside(node, depth)
             for name, node in nodes_of(document).items()
         },
         "edges": {
@@ -32,6 +33,14 @@ def state_shown(state: State) -> dict[str, Json]:
         },
         "places": {name: list(place) for name, place in places_shown(state).items()},
     }
+
+
+def _inside(node: Json, depth: int) -> dict[str, Json]:
+    nested = node.get("topology") if isinstance(node, Mapping) else None
+    if not isinstance(nested, dict) or depth >= DEEPEST:
+        return {}
+    state = state_of(nested)
+    return {"inside": {"shown": state_shown(state, depth + 1), "keys": list(state.keys)}}
 
 
 def node_shown(name: str, node: Json) -> dict[str, Json]:
