@@ -222,13 +222,19 @@ class Context:
                 return await self._ask_once(provider, provider_name, model, request, call)
             except _Recorded as recorded:
                 if self._services.retry.gives_up(attempt, recorded.error):
-                    raise recorded.error from None
+                    raise self._final(recorded.error) from None
             except ProviderError as error:
                 if self._services.retry.gives_up(attempt, error):
-                    raise
+                    raise self._final(error) from None
                 call.enters("pause")
                 await self._wait(self._services.retry.wait(attempt, error))
             attempt += 1
+
+    def _final(self, error: ProviderError) -> ProviderError:
+        """What nobody asks again after; what is wrong with a node's own setting says of which node."""
+        if error.code != "tools_unsupported":
+            return error
+        return ProviderError(f"Node {self.node!r}: {error}", code=error.code)
 
     def _key(self, kind: str, call: int) -> tuple[Any, ...]:
         return (kind, self.path, self.node, self.visit, self.unit, call)
