@@ -99,6 +99,7 @@ def test_page_of_a_run_without_files_says_so_and_makes_none(client, workspaces):
         "used a file"
         in client.get(reverse("run_files", args=[run.pk]), headers={"HX-Request": "true"}).content.decode()
     )
+    assert client.get(reverse("run_files", args=[run.pk]), headers={"HX-Request": "true"}).status_code == 286
     assert client.get(reverse("run_diff", args=[run.pk])).status_code == 404
     assert not workspaces.exists()
 

@@ -29,6 +29,7 @@ PER_PAGE = 200
 VISITS = 100
 CONFLICTS = 20
 SUMMARY = 10
+STOP_POLLING = 286  # what htmx understands as: nothing more will come
 SEALED = "; ".join(
     [
         "sandbox",
@@ -48,7 +49,8 @@ def run_files(request: HtmxRequest, pk: int) -> HttpResponse:
     versions = Versions(run)
     visits = in_their_order(run, versions.visits()) if versions.start else []
     if request.htmx:
-        return render(request, "experiments/_run_files.html", summary(run, versions, visits))
+        status = STOP_POLLING if run.has_ended else 200
+        return render(request, "experiments/_run_files.html", summary(run, versions, visits), status=status)
     context: dict[str, Any] = {"run": run, "visits": visits, "version": ""}
     if versions.start:
         context |= shown_version(request, versions, visits)
