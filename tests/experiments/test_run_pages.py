@@ -6,10 +6,13 @@ import time
 import pytest
 from django.urls import reverse
 
+from tests.engine.test_replay import WHOLE
+from tests.experiments.executing import queued_run
 from tests.experiments.rows import make_experiment, make_run
 from workbench.engine.events import LimitHit, MessageData, ModelCalled, Noted, ToolCalled, VisitEnded, VisitStarted
 from workbench.experiments.journal import event_row
 from workbench.experiments.models import Run, RunEvent
+from workbench.experiments.run_selectors import run_edges
 from workbench.experiments.writer import EVENT_COLUMNS, Held
 
 pytestmark = pytest.mark.django_db
@@ -138,6 +141,43 @@ def test_a_limit_says_so(client):
     assert "partial" in page
 
 
+def test_the_clock_of_a_visit_tells_waiting_model_tools_and_the_rest_apart(client):
+    run = make_run(status="succeeded")
+    call = {"model": "scripted/echo", "seconds": 2.0, "waited_seconds": 1.0}
+    write(
+        run,
+        VisitStarted(at=100.0, node="writer", visit=1),
+        ModelCalled(at=104.0, node="writer", visit=1, unit=0, call=1, **call),
+        ModelCalled(at=104.5, node="writer", visit=1, unit=1, call=1, **call),  # beside the other: counted once
+        ToolCalled(at=106.0, node="writer", visit=1, call=1, tool="read_file", seconds=0.5),
+        VisitEnded(at=110.0, node="writer", visit=1, status="succeeded", seconds=10.0),
+    )
+
+    answer = client.get(run.get_absolute_url())
+
+    assert "waiting for its turn 1.50 s, model 2.50 s, tools 0.50 s, the rest 6.00 s" in answer.content.decode()
+    assert answer.context["times"][1:] == (2.0, 4.0, 0.5)  # calls side by side each counted whole
+    (bar,) = answer.context["timeline"].bars.values()
+    assert [(piece.kind, piece.x, piece.width) for piece in bar.pieces] == [
+        ("turn", 100.0, 150.0), ("model", 200.0, 250.0), ("tool", 550.0, 50.0),
+    ]  # fmt: skip
+
+
+def test_visits_come_newest_first_while_a_run_goes_on_and_in_order_afterwards(client):
+    run = make_run()
+    write(run, *visit("writer", 1), *visit("writer", 2))
+
+    def numbers(**query) -> list[int]:
+        return [row["visit"] for row in client.get(run.get_absolute_url(), query).context["visits"]]
+
+    assert numbers() == [2, 1]
+    assert numbers(order="oldest") == [1, 2]
+    part = client.get(run.get_absolute_url(), {"part": "visits"}, headers={"HX-Request": "true"}).content.decode()
+    assert part.lstrip().startswith('<section id="visits"')
+    Run.objects.update(status="succeeded")
+    assert numbers() == [1, 2]
+
+
 def test_a_run_can_be_stopped_from_its_page(client):
     run = make_run()
 
@@ -200,3 +240,21 @@ def test_the_list_of_runs_holds_those_of_the_command_line_too(client):
 
     assert "command line" in page
     assert "An experiment" in page
+
+
+def test_a_visit_inside_a_nested_topology_goes_on_by_the_edges_there(client):
+    run = queued_run(WHOLE, status="succeeded")
+    write(
+        run,
+        VisitEnded(at=1.0, path=("inner.1",), node="check", visit=1, status="succeeded", fired=(1,)),
+        VisitEnded(at=2.0, node="inner", visit=1, status="succeeded", fired=(4,)),
+    )
+
+    page = client.get(run.get_absolute_url())
+
+    assert {row["node"]: row["targets"] for row in page.context["visits"]} == {
+        "inner.1:check": ["draft"],
+        "inner": ["last"],
+    }
+    assert client.get(f"/runs/{run.pk}/visits/inner.1:check/1/").context["fired"] == ["draft"]
+    assert run_edges(run) == {4: 1}

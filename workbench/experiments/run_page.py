@@ -25,7 +25,7 @@ def visits_part(request: HttpRequest, run: Run, document: Mapping[str, Any]) -> 
     newest = request.GET.get("order", "oldest" if run.has_ended else "newest") == "newest"
     visits = run_selectors.run_visits(run).order_by("-first" if newest else "first")
     page = page_of(request, visits, VISITS_PER_PAGE, "visits")
-    rows = run_selectors.visit_rows(list(page), document)
+    rows = run_selectors.visit_rows(list(page), run.plan.data)
     timeline = run_timeline(run, rows)
     for row in rows:
         row["bar"] = timeline.bars.get((row["node"], row["visit"]))

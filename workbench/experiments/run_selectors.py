@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from django.db.models import Count, Max, Min, Q, QuerySet, Sum
@@ -101,8 +101,16 @@ def node_status(node: NodeSums, cut: str) -> str:
 
 
 def run_edges(run: Run) -> dict[int, int]:
-    """How often each edge fired. Visits that fired the same edges are one row, however many there were."""
-    rows = run.events.filter(ENDED).exclude(fired="").order_by().values_list("fired").annotate(Count("pk"))
+    """How often each edge fired. Visits that fired the same edges are one row, however many there were. Edges of nested
+    topologies have numbers of their own."""
+    rows = (
+        run.events.filter(ENDED)
+        .exclude(fired="")
+        .exclude(node__contains=":")
+        .order_by()
+        .values_list("fired")
+        .annotate(Count("pk"))
+    )
     counts: dict[int, int] = {}
     for fired, number in rows:
         for edge in map(int, fired.split(",")):
@@ -133,17 +141,25 @@ def run_visits(run: Run) -> Any:
     )
 
 
-def visit_rows(visits: list[dict[str, Any]], document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def visit_rows(visits: list[dict[str, Any]], plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the table says of each visit: its sums, and where its edges led."""
-    edges = document.get("edges", [])
     return [
         {
             **visit,
             "tokens": plus(visit["tokens_in"], visit["tokens_out"]),
-            "targets": [edges[int(edge)]["to"] for edge in (visit["fired"] or "").split(",") if edge],
+            "targets": targets(plan, visit["node"], [int(edge) for edge in (visit["fired"] or "").split(",") if edge]),
         }
         for visit in visits
     ]
+
+
+def targets(plan: Mapping[str, Any], node: str, fired: Iterable[int]) -> list[str]:
+    """Where the edges led that fired from a node, which may stand in a nested topology (`outer.1:inner`)."""
+    for step in node.split(":")[:-1]:
+        outer = plan.get("nodes", {}).get(step.partition(".")[0]) or {}
+        plan = outer.get("config", {}).get("plan") or {}
+    edges = plan.get("topology", {}).get("edges", [])
+    return [edges[edge]["to"] for edge in fired if edge < len(edges)]
 
 
 class Talk(NamedTuple):

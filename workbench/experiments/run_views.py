@@ -118,8 +118,7 @@ def run_visit(request: HtmxRequest, pk: int, node: str, visit: int) -> HttpRespo
     found = run_selectors.run_visit(run, node, visit)
     if found.started is None and found.ended is None and not found.calls:
         raise Http404("The run has no such visit.")
-    edges = run.plan.data.get("topology", {}).get("edges", [])
-    fired = [edges[edge]["to"] for edge in found.ended.event.fired] if found.ended else []
+    fired = run_selectors.targets(run.plan.data, node, found.ended.event.fired) if found.ended else []
     context = {"run": run, "node": node, "visit": visit, "found": found, "fired": fired}
     return render(request, "experiments/run_visit.html", context)
 

@@ -44,6 +44,9 @@ def run_columns() -> list[Column]:
         ("plan_hash", "SHA-256 of the plan that was run.", lambda run: run.plan.hash),
         ("instance", "The instance's id in its dataset.", lambda run: run.instance.key),
         ("repetition", "From 1.", of("repetition")),
+        ("parent_run_id", "The run that this one is a fork of; null where it is none.", of("parent_id")),
+        ("fork_node", "The node of the visit at which a fork left its parent.", of("fork_node")),
+        ("fork_visit", "The number of that visit; 0 where the run is no fork.", of("fork_visit")),
         ("status", "One of " + ", ".join(Run.Status.values) + ".", of("status")),
         ("code", "The kind of failure; empty where there is none.", of("code")),
         ("reason", "The failure as a sentence.", of("reason")),
@@ -97,7 +100,7 @@ def event_columns() -> list[Column]:
     return [
         ("run_id", "The run it happened in.", of("run_id")),
         ("sequence", "Its place in the run's journal, from 1.", of("sequence")),
-        ("attempt", "The attempt that wrote it.", of("attempt")),
+        ("attempt", "The attempt that wrote it; 0 is what a fork has from its parent.", of("attempt")),
         ("kind", "Its kind, as in `event`.", of("kind")),
         ("node", "The node; empty where it is about the whole run.", of("node")),
         ("visit", "The node's visit, from 1; 0 where it is about the whole run.", of("visit")),
