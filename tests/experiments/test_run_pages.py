@@ -215,10 +215,10 @@ def test_ten_thousand_events_are_quick_and_cost_no_more_queries_than_ten(client,
     assert queries(small) == queries(large)
     taken = []
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.process_time()  # others may be busy on this machine
         page_of(client, large)
-        taken.append(time.perf_counter() - began)
-    assert min(taken) < 0.5, taken  # aim: 0.3; room for a machine that is busy
+        taken.append(time.process_time() - began)
+    assert min(taken) < 0.3, taken
     assert len(client.get(large.get_absolute_url(), {"visits": 34}).context["visits"]) == 34
 
 

@@ -140,6 +140,10 @@ class Hub:
         channel.viewers.add(viewer)
         return channel, viewer
 
+    def channel(self, run_id: int) -> Channel:
+        """That of a run with viewers here."""
+        return self._channels[run_id]
+
     def leave(self, channel: Channel, viewer: Viewer) -> None:
         """The last one closes it."""
         channel.viewers.discard(viewer)

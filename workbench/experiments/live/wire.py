@@ -38,7 +38,8 @@ def bell_name(url: str) -> str:
     """The channel of all that share this queue; channels do not know of databases, so it names its own."""
     import redis.connection
 
-    return f"workbench:bell:{redis.connection.parse_url(url).get('db', 0)}"
+    parse: Any = redis.connection.parse_url
+    return f"workbench:bell:{parse(url).get('db', 0)}"
 
 
 def event_told(row: Sequence[Any]) -> dict[str, Any]:
