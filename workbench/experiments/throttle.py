@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Mapping
 from time import monotonic
 from typing import NamedTuple
-from urllib.parse import quote
 
 from django.conf import settings
 
 from workbench.engine.errors import LimitReached, ProviderError
 from workbench.engine.throttle import FREE, Rate, SecondsLeft, Turn, rate_of
+from workbench.experiments.live.wire import redis_url
 from workbench.experiments.redis_shares import InRedis
 from workbench.experiments.shares import MOST_PAUSE_S, Alone, Ask, Given, Shares, Together
 
@@ -59,8 +59,7 @@ class QueueThrottle:
 
 def throttle_of_workers(owner: str) -> QueueThrottle:
     """The throttle as the settings describe it, shared with every other worker."""
-    url = settings.REDIS_URL or f"unix://{quote(str(settings.BROKER_SOCKET))}?db=0"
-    return QueueThrottle(settings.PROVIDER_LIMITS, Together(InRedis(url, owner), settings.RUN_PROCESSES))
+    return QueueThrottle(settings.PROVIDER_LIMITS, Together(InRedis(redis_url(), owner), settings.RUN_PROCESSES))
 
 
 def throttle_alone() -> QueueThrottle:
