@@ -13,6 +13,7 @@ from django.contrib.staticfiles import finders
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from workbench.catalog.authors import author_of
@@ -63,6 +64,7 @@ def draft_of(request: HttpRequest, name: str) -> TopologyDraft:
         raise Http404(str(error)) from error
 
 
+@never_cache
 @require_GET
 def topology_edit(request: HttpRequest, name: str) -> HttpResponse:
     """The page."""

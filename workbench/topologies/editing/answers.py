@@ -12,7 +12,7 @@ from workbench.topologies.editing.lines import line_in, line_of, pointer_lines
 from workbench.topologies.editing.locating import Place, place_of
 from workbench.topologies.editing.patches import state_patch
 from workbench.topologies.editing.shown import state_shown
-from workbench.topologies.editing.state import State
+from workbench.topologies.editing.state import State, edges_of
 from workbench.topologies.library import Library
 
 Json = Any
@@ -20,11 +20,12 @@ MOST_SHOWN = 300
 
 
 class Found(NamedTuple):
-    """A problem with its place, and what can be done about it."""
+    """A problem with its place, in words too, and what can be done about it."""
 
     problem: Problem
     place: Place
     fixes: list[Fix]
+    where: str = "topology"
 
     def as_json(self) -> dict[str, Json]:
         fixes = [fix._asdict() for fix in self.fixes]
@@ -45,8 +46,16 @@ def state_problems(state: State, name: str, *, library: Library | None = None) -
     found = []
     for problem in problems[:MOST_SHOWN]:
         place = place_of(problem, state)
-        found.append(Found(problem, place, fixes_of(problem, place, state)))
+        found.append(Found(problem, place, fixes_of(problem, place, state), _where(place, state)))
     return found
+
+
+def _where(place: Place, state: State) -> str:
+    """The part of the topology that a problem is about, as people call it."""
+    if place.edge is None:
+        return place.node or "topology"
+    edge = edges_of(state.document)[state.keys.index(place.edge)]
+    return f"{edge.get('from')} → {edge.get('to')}" if isinstance(edge, dict) else "edge"
 
 
 def problem_lines(problems: list[Found], text: str, syntax: str) -> list[int | None]:

@@ -641,7 +641,11 @@ function start() {
     if (queue.length || busy) event.preventDefault();
   });
 
-  document.addEventListener("visibilitychange", async () => {
+  document.addEventListener("visibilitychange", catchUp);
+  addEventListener("pageshow", (event) => event.persisted && catchUp());
+
+  // Another tab may have changed the draft while this one was not looked at.
+  async function catchUp() {
     if (document.hidden || queue.length || busy || paused || dirty.size) return;
     const response = await fetch(root.dataset.state, { headers: { Accept: "application/json" } }).catch(() => null);
     if (!response?.ok) return;
@@ -649,7 +653,7 @@ function start() {
     if (now.version === state.version || queue.length || busy || dirty.size) return;
     accept(now, { from: "other" });
     settled();
-  });
+  }
 
   function unsent() {
     const stored = JSON.parse(localStorage.getItem(key) || "null");
