@@ -134,7 +134,8 @@ class Hub:
 
     def join(self, run_id: int) -> tuple[Channel, Viewer]:
         """Another viewer of a run; the first one opens the subscription."""
-        if run_id not in self._channels:
+        before = self._channels.get(run_id)
+        if before is None or ended(before.so_far.status):  # it may have been taken up again since
             self._channels[run_id] = Channel(run_id, self._client, self._bell)
         channel, viewer = self._channels[run_id], Viewer()
         channel.viewers.add(viewer)

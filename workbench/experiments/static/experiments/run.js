@@ -77,8 +77,8 @@ function take(frame) {
   page.last = Math.max(page.last, frame.last);
   if (frame.events) showLately();
   if (frame.stats) showFigures(frame.stats);
-  if (frame.calls) takeCalls(frame.calls, frame.more);
   if (frame.status) showStatus(frame.status);
+  if (frame.calls) takeCalls(frame.calls, frame.more);
   if (frame.ended) {
     hangUp();
     page.calls.clear();
