@@ -11,8 +11,10 @@ from click.testing import CliRunner
 
 from tests.evaluations.rows import make_experiment
 from workbench.cli import workbench
+from workbench.engine.events import EVENT, ModelCalled
 from workbench.evaluations.services import evaluation_start
 from workbench.evaluations.tasks import evaluation_run_task
+from workbench.experiments.forking import events_inherit
 from workbench.experiments.models import Run, RunEvent
 
 pytestmark = pytest.mark.django_db
@@ -102,6 +104,22 @@ def test_every_column_is_explained_beside_the_files(experiment, tmp_path):
             assert next(csv.reader(file)) == list(table["columns"])
         assert all(meaning.endswith(".") for meaning in table["columns"].values())
     assert {name: table["rows"] for name, table in facts["tables"].items()} == {"runs": 6, "scores": 6, "events": 0}
+
+
+def test_long_events_are_exported_whole_and_read_back(experiment, tmp_path):
+    run = experiment.runs.first()
+    event = ModelCalled(
+        at=1.5, node="a", visit=1, call=1, model="x/y", content="long " * 50_000, reply={"said": "l" * 40_000}
+    )
+    events_inherit(run, [event])
+    assert len(run.events.get().data) < 2000
+
+    export(experiment.pk, "--out", tmp_path, "--events")
+
+    (line,) = lines(tmp_path / "events.jsonl")
+    assert EVENT.validate_python(line["event"]) == event
+    (row,) = cells(tmp_path / "events.csv")
+    assert EVENT.validate_json(row["event"]) == event
 
 
 def test_events_come_when_asked_for_with_every_character(experiment, tmp_path):
