@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import sys
@@ -517,6 +518,19 @@ def test_whatever_stands_in_the_text_every_view_and_panel_opens(editor, text):
         assert "<script>alert" not in page
         assert "</script><script>" not in page
     assert state["counts"]["errors"]
+
+
+def test_nodes_go_as_text_from_one_topology_into_another(editor, client, make):
+    editor.do({"do": "add_node", "type": "vote", "id": "judge", "from": "answer"})
+    topology_save("two", make("two"))
+    page = client.get(editor.url("edit_fragment"), {"nodes": ["answer", "judge"]}).content.decode()
+    text = html.unescape(re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)[1])
+
+    Editor(client, "two").send(do="paste", fragment=text)
+
+    document = Editor(client, "two").document
+    assert list(document["nodes"]) == ["answer", "answer2", "judge"]
+    assert document["edges"] == [{"from": "answer2", "to": "judge"}]
 
 
 def test_a_file_that_is_no_topology_is_opened_as_text_and_mended(client, store, make):

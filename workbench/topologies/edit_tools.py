@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_POST
@@ -13,8 +15,9 @@ from workbench.engine.validation import check_document
 from workbench.topologies.drafts import draft_step, step_state
 from workbench.topologies.edit_views import draft_of
 from workbench.topologies.editing.conditionforms import condition_tried, sentence
+from workbench.topologies.editing.pasting import fragment_of
 from workbench.topologies.editing.patches import edges_by_key
-from workbench.topologies.editing.state import State, nodes_of
+from workbench.topologies.editing.state import CommandRefused, State, nodes_of
 from workbench.topologies.library import Library
 from workbench.topologies.previews import instances_offered, problem_named, prompt_preview
 
@@ -48,6 +51,18 @@ def edit_dry_run(request: HttpRequest, name: str) -> HttpResponse:
     if "application/json" in request.headers.get("Accept", ""):
         return JsonResponse({"edges": found, "sentence": sentence})
     return render(request, "topologies/edit/dry_run.html", {"name": name, "edges": found, "sentence": sentence})
+
+
+@require_GET
+def edit_fragment(request: HttpRequest, name: str) -> HttpResponse:
+    """The chosen nodes and the edges among them as text, to be pasted into another topology."""
+    state = _state(request, name)
+    try:
+        fragment = fragment_of(state, request.GET.getlist("nodes") or list(nodes_of(state.document)))
+    except CommandRefused as error:
+        raise Http404(str(error)) from error
+    text = json.dumps(fragment, indent=2, ensure_ascii=False)
+    return render(request, "topologies/edit/fragment.html", {"name": name, "text": text})
 
 
 @require_POST

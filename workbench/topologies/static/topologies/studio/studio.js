@@ -322,8 +322,9 @@ function start() {
     const form = event.target;
     if (form.id === "commit-form" || form.closest(".studio-discard, .studio-newer")) return void hold(event, form);
     if (!form.matches("form[data-studio]")) return;
-    event.preventDefault();
     const button = event.submitter;
+    if (button && "plain" in button.dataset) return;
+    event.preventDefault();
     if (button?.dataset.try) return void tryCondition(form, button);
     dirty.delete(form);
     if (button?.name) sendForm(form, [[button.name, button.value]], { shape: true, only: form.matches("[data-fields]") });
