@@ -61,7 +61,8 @@ class Pass:
 
     members: set[int]
     unit: dict[int, tuple[int, ...]]
-    ordering: set[tuple[tuple[int, ...], tuple[int, ...]]]
+    here: list[int]
+    ordering: list[int]
     late: set[int]
     begun: dict[int, int]
     memory: dict[int, dict]
@@ -78,7 +79,7 @@ class Reference:
     join_all: set[int] = field(default_factory=set)
     join_first: set[int] = field(default_factory=set)
     winners: dict[tuple[int, int], int] = field(default_factory=dict)  # (node, visit) -> the edge that came first
-    given: Said = Said("input")
+    given: Said | None = None
     fired_count: dict[int, int] = field(default_factory=dict)
     visits: dict[int, int] = field(default_factory=dict)
     inboxes: dict[tuple[int, int], object] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class Reference:
 
     def run(self):
         for node in self.starts:
-            self.waiting.append((INPUT, node, [self.given], 0))
+            self.waiting.append((INPUT, node, [self.given or Said("input")], 0))
         arrived = {node: {INPUT} for node in self.starts}
         self.one_pass(set(range(self.size)), set(), arrived, arrived, [], {})
         return self
@@ -116,8 +117,7 @@ class Reference:
         ordering = [n for n in ordering if n not in late]
         settled, fired_into = set(), {node: set(sources) for node, sources in arrived.items()}
         exits, held = [], []
-        order = {(unit[self.links[n].source], unit[self.links[n].target]) for n in ordering}
-        passes = [*passes, Pass(members, unit, order, late, dict(self.visits), memory)]
+        passes = [*passes, Pass(members, unit, here, ordering, late, dict(self.visits), memory)]
         while len(settled) < len(units):
             free = [
                 group
@@ -240,9 +240,19 @@ class Reference:
         if other == node:
             return number - 1
         current = next(item for item in reversed(passes) if other in item.members)
-        if current.unit[node] in self.reachable(current.unit[other], current.ordering):
+        waited = [self.links[n] for n in current.ordering if not self.lost(n, current)]
+        order = {(current.unit[link.source], current.unit[link.target]) for link in waited}
+        if current.unit[node] in self.reachable(current.unit[other], order):
             return self.visits.get(other, 0)
         return current.begun.get(other, 0)
+
+    def lost(self, number, current):
+        """Whether the edge leads to a join at the first that has run in this pass and did not wait for it."""
+        link, node = self.links[number], self.links[number].target
+        if node not in self.join_first or not link.trigger or self.is_scope(current.unit[node], current.here):
+            return False
+        visit = self.visits.get(node, 0)
+        return visit > current.begun.get(node, 0) and self.winners.get((node, visit)) != number
 
     def fire(self, number, messages, carried, empty=False):
         """The edge fires with these messages, unless its transform drops them all or it has fired often enough."""

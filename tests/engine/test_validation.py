@@ -132,6 +132,14 @@ ERRORS = [
             [("w", "r"), ("r", "w", NO), ("r", "t", YES)],
         ),
     ),
+    (
+        "may_have_no_value",
+        "/nodes/t/prompt",
+        topology(
+            {"s": LITERAL, "a": asks("p"), "b": asks("p"), "t": {**asks("{{ nodes.b.output }}"), "join": "first"}},
+            [("s", "a"), ("s", "b"), ("a", "t"), ("b", "t")],
+        ),
+    ),
     ("bad_schema", "/nodes/n/output/json_schema/type", line(asks(output={"json_schema": {"type": "objekt"}}))),
     ("json_with_tools", "/nodes/n/output", line(asks(model="ollama/x", tools=["read_file"], output=VERDICT))),
     ("unpriced_model", "/limits/cost_usd", line(asks(model="ollama/x"), limits={"cost_usd": 1})),

@@ -16,7 +16,8 @@ from workbench.engine.spec import EdgeSpec
 
 class Shape:
     """A topology's nodes by position and the edges between known nodes. `choosers`: nodes whose edges
-    may stay silent though they succeed (routers, counters, timers)."""
+    may stay silent though they succeed (routers, counters, timers). `firsts`: nodes that start at the first of their
+    sources and do not wait for the others."""
 
     def __init__(
         self,
@@ -25,12 +26,14 @@ class Shape:
         end: Iterable[str],
         edges: Iterable[EdgeSpec],
         choosers: frozenset[str] = frozenset(),
+        firsts: frozenset[str] = frozenset(),
     ) -> None:
         self.nodes = tuple(nodes)
         self.index = {name: position for position, name in enumerate(self.nodes)}
         self.start = [self.index[name] for name in start if name in self.index]
         self.end = [self.index[name] for name in end if name in self.index]
         self.choosers = {self.index[name] for name in choosers}
+        self.firsts = {self.index[name] for name in firsts}
         self.edges = [
             (number, self.index[edge.source], self.index[edge.target], edge)
             for number, edge in enumerate(edges)
@@ -214,7 +217,8 @@ class Shape:
             sure &= before[source] | (1 << source)
         if sure == -1:
             sure = 0
-        waited = [source for source, edge in incoming[node] if self._waits_for(node, source)]
+        waits = [source for source, edge in incoming[node] if not edge.trigger or node not in self.firsts]
+        waited = [source for source in waits if self._waits_for(node, source)]
         changed = True
         while changed:
             changed = False

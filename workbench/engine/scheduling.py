@@ -125,7 +125,7 @@ class Frame:
     """A pass under way.
 
     `fired[unit]`: node → the sources that fired into it; `arrived` the same for what came from outside (or by back
-    edges), `expected` what could have come that way; `decided` are the units whose join `first` has its winner, `launched`
+    edges), `expected` what could have come that way; `decided`: unit whose join is `first` → the edge that won, `launched`
     those that it has started.
     """
 
@@ -161,7 +161,7 @@ class Frame:
         self.data_waits = list(self.region.data_waits)
         self.fired: list[Sources] = [{} for _ in self.region.units]
         self.unsettled = len(self.region.units)
-        self.decided: set[int] = set()
+        self.decided: dict[int, int] = {}
         self.launched: set[int] = set()
         self.arrived, self.expected, self.begun = arrived, expected, begun
 
@@ -364,7 +364,29 @@ class Scheduler:
         if frame is None:
             return 0
         first, second = frame.region.unit_of[other], frame.region.unit_of[visit.node]
-        return self.visits[other] if frame.region.precedes(first, second) else frame.begun.get(other, 0)
+        return self.visits[other] if self._precedes(frame, first, second) else frame.begun.get(other, 0)
+
+    def _precedes(self, frame: Frame, first: int, second: int) -> bool:
+        """Whether a unit had settled for sure when another started: a join at the first waits for its winner only."""
+        if not frame.decided:
+            return frame.region.precedes(first, second)
+        waiting, seen = [second], {second}
+        while waiting:
+            for unit in self._awaited_units(frame, waiting.pop()):
+                if unit == first:
+                    return True
+                if unit not in seen:
+                    seen.add(unit)
+                    waiting.append(unit)
+        return False
+
+    def _awaited_units(self, frame: Frame, unit: int) -> list[int]:
+        """The units that this one waited for."""
+        region, won = frame.region, frame.decided.get(unit)
+        if won is None:
+            return [before for before, followers in enumerate(region.after) if unit in followers]
+        winner = [] if won == START else [region.unit_of[self.graph.edges[won].source]]
+        return winner + [before for before, followers in enumerate(region.after_data) if unit in followers]
 
     def undelivered(self) -> list[int]:
         """The nodes that messages were waiting for and that never ran."""
@@ -535,7 +557,7 @@ class Scheduler:
         node = frame.region.units[unit][0]
         if unit in frame.decided or self._winners.get((node, self.visits[node] + 1), index) != index:
             return False
-        frame.decided.add(unit)
+        frame.decided[unit] = index
         self.won.append((node, self.visits[node] + 1, index))
         return True
 

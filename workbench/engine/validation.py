@@ -217,7 +217,8 @@ def topology_problems(spec: TopologySpec, catalogue: Catalogue, *, around: tuple
     for name, node in spec.nodes.items():
         problems += _node(node, surroundings[name], parsed)
     choosers = frozenset(name for name, node in spec.nodes.items() if node.type in CHOOSERS)
-    shape = Shape(tuple(spec.nodes), spec.start, spec.end, spec.edges, choosers)
+    firsts = frozenset(name for name, node in spec.nodes.items() if node.join == "first")
+    shape = Shape(tuple(spec.nodes), spec.start, spec.end, spec.edges, choosers, firsts)
     problems += graph_problems(shape, spec)
     if not any(problem.code in UNSURE for problem in problems):
         prompts = {name: node.kind.prompts(_resolved(node)) for name, node in parsed.items()}
