@@ -205,7 +205,7 @@ def outcome_words(question: Question) -> str:
     when = "just now" if age < timedelta(minutes=1) else f"{timesince(question.answered_at, depth=1)} ago"
     if question.status == Question.Status.TIMED_OUT:
         return f"Its time was up {when}{f', and “{said}” was taken' if said else ''}."
-    return f"{question.answered_by or 'Somebody'} answered {when}: “{said}”"
+    return f"{question.answered_by or 'Somebody'} answered {when}: “{said}”."
 
 
 def upload_keep(name: str, content: bytes) -> dict[str, object]:
