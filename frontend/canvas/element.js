@@ -38,6 +38,7 @@ class TopologyCanvas extends HTMLElement {
     const props = { editor: this.#editor, label: this.getAttribute("aria-label") ?? "Canvas", flowId: `canvas-${number}` };
     this.#drawn = mount(Canvas, { target: this, props });
     this.#listen();
+    this.dispatchEvent(new CustomEvent("topology:ready", { bubbles: true }));
   }
 
   #listen() {

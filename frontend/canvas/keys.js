@@ -12,7 +12,7 @@ export const KEYS = [
       ["/ Ctrl+f", "search", "search nodes"],
       ["o", "enter", "open the nested topology"],
       ["u", "leave", "back out of it"],
-      ["Enter", "open", "what is set of this node or edge"],
+      ["Enter", "open", "what is set of this node or edge; Esc leads back"],
     ],
   ],
   [

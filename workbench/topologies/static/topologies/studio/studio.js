@@ -629,10 +629,24 @@ function start() {
     else if (edges.length === 1 && !nodes.length) choose({ edge: edges[0] }, { canvasToo: false });
     else if (!nodes.length && !edges.length && (chosen.node || chosen.edge)) choose({}, { canvasToo: false });
   });
+  canvas.addEventListener("topology:ready", () => {
+    if (chosen.node || chosen.edge) toCanvas(false);
+  });
   canvas.addEventListener("topology:open", ({ detail }) => choose(detail || {}, { canvasToo: false, open: true }));
   canvas.addEventListener("topology:broken", ({ detail }) => {
     notice(`The canvas can’t show this topology (${detail?.message || "it failed"}). List and text do everything.`, [["Close", clear]]);
     look("list");
+  });
+
+  function toCanvas(focus) {
+    tell("topology:show", { nodes: chosen.node ? [chosen.node] : [], edges: chosen.edge ? [chosen.edge] : [], focus });
+  }
+
+  // The way back from the panel by keyboard: Enter on the canvas led here.
+  panel.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || view !== "canvas" || !(chosen.node || chosen.edge)) return;
+    event.preventDefault();
+    toCanvas(true);
   });
 
   // Coming and going ----------------------------------------------------------------------------------------------------
