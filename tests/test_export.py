@@ -109,7 +109,7 @@ def test_every_column_is_explained_beside_the_files(experiment, tmp_path):
 def test_long_events_are_exported_whole_and_read_back(experiment, tmp_path):
     run = experiment.runs.first()
     event = ModelCalled(
-        at=1.5, node="a", visit=1, call=1, model="x/y", content="long " * 50_000, reply={"said": "l" * 40_000}
+        at=1.5, node="a", visit=1, call=1, model="x/y", content="long " * 10_000, reply={"said": "l" * 40_000}
     )
     events_inherit(run, [event])
     assert len(run.events.get().data) < 2000
