@@ -84,7 +84,7 @@ def test_tool_call_written_as_text_is_made(fake_models, tmp_path):  # noqa: F811
     assert "tool_call_from_text" in next(event for event in journal.events if event.kind == "model_called").flags
 
 
-@pytest.mark.parametrize("text", ["\0\x1b[2J\ud800" + "x" * 1_000_000, "\u202e<script>" * 1000, "a\r\nb\u2028c"])
+@pytest.mark.parametrize("text", ["\0\x1b[2J\ud800".ljust(1_000_000, "x"), "\u202e<script>" * 1000, "a\r\nb\u2028c"])
 def test_any_text_that_a_model_says_goes_through_the_run_and_can_be_written_down(text):
     document = topology(
         {"a": asks("p"), "b": asks("{{ inbox }}"), "t": PASS},
@@ -96,7 +96,8 @@ def test_any_text_that_a_model_says_goes_through_the_run_and_can_be_written_down
     assert result.status == "succeeded"
     assert result.output == text.replace("\ud800", "?")  # patterns read UTF-8, which has no halves of characters
     for event in journal.events:
-        assert EVENT.validate_json(event.model_dump_json().encode()).kind == event.kind
+        written = json.dumps(event.model_dump(), default=str)
+        assert EVENT.validate_python(json.loads(written)).kind == event.kind
 
 
 # Tools
