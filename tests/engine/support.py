@@ -78,6 +78,7 @@ def run(
     providers=None,
     workspace=None,
     quota=None,
+    attempt=1,
     shelf=SHELF,
     **kwargs,
 ):
@@ -103,6 +104,7 @@ def run(
                 run_id="r1",
                 retry=FAST,
                 quota=quota,
+                attempt=attempt,
             )
         finally:
             await asked.close()

@@ -11,7 +11,7 @@ from tests.engine.support import asks, planned, run, topology
 from workbench.engine.context import RunInput
 from workbench.engine.events import EVENT, MemoryJournal
 from workbench.engine.filestore import Quota
-from workbench.engine.workspaces import repository_of, workspace_fork
+from workbench.engine.workspaces import Workspace, repository_of, workspace_fork
 
 PASS = {"type": "passthrough"}
 LITERAL = {"type": "literal", "content": "go"}
@@ -250,6 +250,23 @@ def test_run_that_died_anywhere_leaves_the_same_versions(tmp_path, document, scr
         made = [event for event in [*events[:cut], *rest.events] if event.kind == "visit_ended"]
         assert {(event.path, event.node, event.visit): event.commit for event in made} == ends
         assert files_in(workspace) == files_in(tmp_path / "whole")
+
+
+def test_a_later_attempt_works_apart_from_a_stalled_one(tmp_path):
+    """A worker that was given up may wake and go on writing; the folder is only filled at the end."""
+    whole, journal = run(BRANCHES, workspace=tmp_path / "whole")
+    events = [event for event in journal.events if event.kind in ("visit_started", "visit_ended", "tool_called")][:4]
+    stalled = tmp_path / "again"
+    workspace_fork(tmp_path / "whole", stalled)
+    space = Workspace(stalled, {}, Quota(), attempt=1)
+    old = space.take(space.store.tree_of(space.start()), alone=True)
+
+    again, _ = run(BRANCHES, workspace=stalled, journal=MemoryJournal(events), attempt=2)
+
+    assert old.path == stalled
+    assert (again.status, again.commit) == ("succeeded", whole.commit)
+    assert files_in(stalled) == {"a": "1", "b": "2", "c": "3"}
+    assert not (tmp_path / "again.beside").exists()
 
 
 def test_join_at_the_first_goes_on_with_the_files_that_it_began_with(tmp_path):

@@ -35,7 +35,7 @@ class FileRow(NamedTuple):
     name: str
     path: bytes
     entry: Entry
-    size: int
+    size: int = 0
 
     @property
     def label(self) -> str:
@@ -97,12 +97,16 @@ class Versions:
         return parents[0] if parents else self.start
 
     def rows(self, tree: Tree) -> list[FileRow]:
-        """The files in order, without what a Git of the code's own keeps."""
+        """The files in order, without what a Git of the code's own keeps; their sizes are not looked up yet."""
         return [
-            FileRow(name_of(path), path, entry, self.store.size_of(entry.id))
+            FileRow(name_of(path), path, entry)
             for path, entry in sorted(tree.items())
             if entry.mode != FOLDER and not is_git(path)
         ]
+
+    def sized(self, row: FileRow) -> FileRow:
+        """The same with its size."""
+        return row._replace(size=self.store.size_of(row.entry.id))
 
     def file(self, version: str, name: str) -> FileRow | None:
         """One file of a version."""

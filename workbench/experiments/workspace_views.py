@@ -75,6 +75,8 @@ def shown_version(request: HttpRequest, versions: Versions, visits: list[VisitVe
     before = versions.before(version) if chosen else versions.start
     tree = versions.tree(version)
     rows = versions.rows(tree)
+    page = page_of(request, rows, PER_PAGE)
+    page.object_list = [versions.sized(row) for row in page]
     shown_visits = page_of(request, visits, VISITS, "visits")
     shown_visits.object_list = [versions.counted(visit) for visit in shown_visits]
     return {
@@ -82,8 +84,8 @@ def shown_version(request: HttpRequest, versions: Versions, visits: list[VisitVe
         "before": before,
         "chosen": chosen,
         "diff": page_diff(versions.store, versions.between(before, version)),
-        "page": page_of(request, rows, PER_PAGE),
-        "size": sum(row.size for row in rows),
+        "page": page,
+        "size": sum(row.size for row in page) if page.paginator.num_pages == 1 else None,
         "hidden": len(tree) - len(rows),
         "visits": shown_visits,
         "query": query_without(request),
@@ -219,9 +221,11 @@ def run_archive(request: HttpRequest, pk: int, version: str) -> HttpResponseBase
     rows = versions.rows(tree_or_404(versions, version))
     with tempfile.TemporaryFile() as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            for row in rows:
+            for number, row in enumerate(rows):
+                safe = row.label.replace("\\", "_").replace(":", "_")
+                if safe != row.label:  # so that it is nobody else's name
+                    safe = f"{safe}_{number}"
                 if not row.is_link:
-                    safe = row.label.replace("\\", "_").replace(":", "_")
                     archive.writestr(zipfile.ZipInfo(safe), versions.store.get(row.entry.id), zipfile.ZIP_DEFLATED)
         file.seek(0)
         return sealed(file.read(), "application/octet-stream", f"run-{pk}-files.zip", save=True)
