@@ -2,16 +2,48 @@
 
 from __future__ import annotations
 
-from tests.engine.support import asks, run, topology
+import asyncio
+from pathlib import Path
+
+from tests.engine.support import asks, planned, run, topology
+from workbench.engine.context import RunInput
 from workbench.engine.events import MemoryJournal
+from workbench.engine.providers import Providers
+from workbench.engine.providers.scripted import ScriptedProvider
+from workbench.engine.runtime import run_plan
 from workbench.experiments.totals import Totals
 
 DOCUMENT = topology({"a": asks(), "b": asks()}, [("a", "b")])
 
 
+class Stopping(ScriptedProvider):
+    """While the second node waits for its answer, somebody stops the run."""
+
+    async def chat(self, request, on_text=None):
+        if request.node == "b":
+            self.stop.set()
+            await asyncio.Event().wait()
+        return await super().chat(request, on_text)
+
+
 def stopped():
     """A run that is stopped in its second call."""
-    return run(DOCUMENT, {"nodes": {"b": [{"text": "late", "latency_s": 60}]}}, stop_after=0.3)
+    provider, journal = Stopping(lambda request: "done"), MemoryJournal()
+
+    async def main():
+        provider.stop = asyncio.Event()
+        providers = Providers({}, only=provider)
+        return await run_plan(
+            planned(DOCUMENT),
+            RunInput("input"),
+            providers=providers,
+            journal=journal,
+            workspace=Path("."),
+            stop=provider.stop,
+            run_id="r1",
+        )
+
+    return asyncio.run(main()), journal
 
 
 def test_a_call_that_a_stop_cuts_off_is_counted_as_one_of_unknown_usage():
