@@ -71,3 +71,12 @@ def test_the_journal_is_measured_in_cpu_and_bytes_for_each_event(home):
     few, many = (one["bytes_per_event"] for one in found["conversation"].values())
     assert many < 1.5 * few, "a call takes more the later it comes"
     assert not home.exists()
+
+
+def test_the_editor_is_measured_by_the_commands_that_people_use(home):
+    found = figures(home, "editor", "--nodes", "6", "--repeat", "1")
+
+    assert (found["nodes"], found["edges"]) == (6, 7)
+    assert {"set", "move", "add_node", "rename", "undo"} < set(found)
+    assert all(found[name]["median_ms"] > 0 and found[name]["cpu_ms"] >= 0 for name in ("set", "undo"))
+    assert not home.exists()

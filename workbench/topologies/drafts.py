@@ -65,15 +65,12 @@ def draft_open(name: str, author: str) -> TopologyDraft:
     """The draft of a person; where nothing was changed in it yet, as the newest commit says. Raises `StoreError` for a
     topology that does not exist and of which there is no draft."""
     draft = TopologyDraft.objects.filter(name=name, author=author).first()
-    try:
-        stored = stored_topology(name)
-    except StoreError:
-        if draft is None:
-            raise
-        return draft
+    if draft is not None and (draft.changed or draft_newer(draft) is None):
+        return draft  # without a look into the repository: this is asked with every change
+    stored = stored_topology(name)
     if draft is None:
         return _draft_make(stored, author)
-    if not draft.changed and draft.base_blob != stored.blob:
+    if draft.base_blob != stored.blob:
         _rebased(draft, stored)
     return draft
 

@@ -19,6 +19,7 @@ from workbench.topologies.editing.pasting import fragment_of
 from workbench.topologies.editing.patches import edges_by_key
 from workbench.topologies.editing.state import CommandRefused, State, nodes_of
 from workbench.topologies.library import Library
+from workbench.topologies.modelpicker import models_asked
 from workbench.topologies.previews import instances_offered, problem_named, prompt_preview
 
 
@@ -51,6 +52,12 @@ def edit_dry_run(request: HttpRequest, name: str) -> HttpResponse:
     if "application/json" in request.headers.get("Accept", ""):
         return JsonResponse({"edges": found, "sentence": sentence})
     return render(request, "topologies/edit/dry_run.html", {"name": name, "edges": found, "sentence": sentence})
+
+
+@require_GET
+def edit_models(request: HttpRequest, name: str) -> HttpResponse:
+    """The models that there are, for every field that names one; the page asks for it once, when it is there."""
+    return render(request, "topologies/edit/_models.html", {"name": name, "models": models_asked()})
 
 
 @require_GET

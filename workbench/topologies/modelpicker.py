@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from workbench.catalog.probing import providers_known
+from workbench.catalog.probing import Probed, providers_known, providers_probed
 from workbench.engine.providers import PROVIDERS
+
+RECENT_S = 300.0
+PATIENCE_S = 4.0
 
 
 class ModelChoice(NamedTuple):
@@ -22,14 +26,22 @@ class ModelChoices(NamedTuple):
     missing: list[str]
 
 
+def models_asked() -> ModelChoices:
+    """Ask the providers, unless they said it lately."""
+    return _choices(providers_probed(max_age=RECENT_S, patience=PATIENCE_S))
+
+
 def model_choices() -> ModelChoices:
-    """Nobody is asked for it: the page Models does that, and remembers the answers."""
-    known = providers_known()
+    """What they said last; nobody is asked."""
+    return _choices(providers_known())
+
+
+def _choices(known: Mapping[str, Probed]) -> ModelChoices:
     models, missing = [], []
     for provider in PROVIDERS.names():
         probed = known.get(provider)
         if probed is None:
-            missing.append(f"{provider}: not asked yet; the page Models does.")
+            missing.append(f"{provider}: it was not asked yet.")
         elif not probed.result.ok:
             missing.append(f"{provider}: {probed.result.message}")
         else:

@@ -20,6 +20,7 @@ urlpatterns = [
     path("topologies/<str:name>/edit/merge/", edit_views.edit_merge, name="topology_edit_merge"),
     path("topologies/<str:name>/edit/discard/", edit_views.edit_discard, name="topology_edit_discard"),
     path("topologies/<str:name>/edit/dry-run/", edit_tools.edit_dry_run, name="topology_edit_dry_run"),
+    path("topologies/<str:name>/edit/models/", edit_tools.edit_models, name="topology_edit_models"),
     path("topologies/<str:name>/edit/fragment/", edit_tools.edit_fragment, name="topology_edit_fragment"),
     path("topologies/<str:name>/edit/condition/", edit_tools.edit_condition, name="topology_edit_condition"),
     path("topologies/<str:name>/edit/preview/", edit_tools.edit_preview, name="topology_edit_preview"),
