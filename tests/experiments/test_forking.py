@@ -10,6 +10,7 @@ import pytest
 from tests.engine.support import asks, topology
 from tests.engine.test_replay import SCRIPT, WHOLE
 from tests.experiments.executing import execute, queued_experiment, queued_run
+from tests.experiments.test_resume import Calls, at_work, fresh_run
 from workbench.engine.forking import CannotFork, Change
 from workbench.engine.recorded import Place
 from workbench.experiments.forking import Wish, fork_look, run_fork
@@ -135,6 +136,37 @@ def test_tickets_of_forks_that_got_lost_are_sent_again(settings, parent):
         message = connection.SimpleQueue("runs").get(timeout=5)
     message.ack()
     assert message.payload[0] == [fork.pk]
+
+
+# People
+
+
+@pytest.fixture
+def asked():
+    """A run in which a person said yes."""
+    run = fresh_run()
+    at_work(run, Calls())
+    assert "after" in run.events.values_list("node", flat=True)
+    return run
+
+
+def test_another_answer_of_a_person_leads_another_way(asked):
+    fork = run_fork(asked, Wish(Place((), "person", 1), Change(answer="no")))
+    at_work(fork, Calls())
+
+    assert fork.status == "succeeded", fork.reason
+    assert own_calls(fork) == []
+    assert "after" not in fork.events.values_list("node", flat=True)
+    assert not fork.questions.exists()
+
+
+def test_fork_at_a_question_asks_it_again(asked):
+    fork = run_fork(asked, Wish(Place((), "person", 1)))
+    at_work(fork, Calls())
+
+    assert fork.status == "succeeded", fork.reason
+    assert own_calls(fork) == ["after"]
+    assert [question.status for question in fork.questions.all()] == ["answered"]
 
 
 # Experiments

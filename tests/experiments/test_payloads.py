@@ -127,3 +127,5 @@ def test_a_page_and_an_export_show_a_long_event_whole(client):
 
     assert raw["content"] == "z" * 100_000
     assert "z" * 1000 in visit
+    journal = client.get(f"/runs/{run.pk}/events/").content.decode()
+    assert "a long part, kept apart" in journal

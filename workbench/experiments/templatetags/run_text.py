@@ -7,6 +7,7 @@ from typing import Any
 
 from django import template
 
+from workbench.experiments.payloads import APART, REFERENCE
 from workbench.experiments.text import visible
 
 register = template.Library()
@@ -19,6 +20,12 @@ SHOWN = 20_000
 def said(value: Any) -> str:
     """A text as a page may show it, cut where it gets too long."""
     return visible(str(value)[:SHOWN])
+
+
+@register.filter
+def row_text(value: str) -> str:
+    """The beginning of an event as its row holds it; parts that are kept apart are named."""
+    return said(REFERENCE.sub(" a long part, kept apart ", value[1:]) if value.startswith(APART) else value)
 
 
 @register.filter
