@@ -209,12 +209,19 @@ function start() {
     stale.delete("panel");
     const open = new Set([...panel.querySelectorAll("details[open]")].map(foldName));
     const top = panel.scrollTop;
-    const focused = panel.contains(document.activeElement) ? document.activeElement.id : "";
+    const before = panel.contains(document.activeElement) ? document.activeElement : null;
     await load("panel", panel);
-    // The field that had the focus was replaced by its like: whoever is in it stays in it.
-    if (focused && (document.activeElement === document.body || panel.contains(document.activeElement))) document.getElementById(focused)?.focus({ preventScroll: true });
+    if (before?.id && (document.activeElement === document.body || panel.contains(document.activeElement))) stayIn(before);
     for (const fold of panel.querySelectorAll("details")) if (open.has(foldName(fold))) fold.open = true;
     panel.scrollTop = top;
+  }
+
+  // The field that had the focus was replaced by its like: whoever is in it stays in it, with what they selected.
+  function stayIn(before) {
+    const field = document.getElementById(before.id);
+    if (!field || field === before) return;
+    field.focus({ preventScroll: true });
+    if (typeof before.selectionStart === "number" && typeof field.selectionStart === "number") field.setSelectionRange(before.selectionStart, before.selectionEnd);
   }
 
   function foldName(fold) {
