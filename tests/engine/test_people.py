@@ -6,6 +6,11 @@ import pytest
 
 from tests.engine.people import Stage, said
 from tests.engine.support import asks, topology
+from workbench.engine.context import RunInput
+from workbench.engine.events import EVENT
+from workbench.engine.forking import Change, fork
+from workbench.engine.recorded import Place
+from workbench.engine.replay import replay
 
 PASS = {"type": "passthrough"}
 ALL = {"type": "passthrough", "all": True}
@@ -214,3 +219,25 @@ def test_a_run_that_dies_at_any_event_asks_and_calls_nobody_twice():
         deaths += died
         assert found == expected, events
     assert deaths > 10
+
+
+def test_a_replay_takes_every_answer_and_a_fork_asks_only_what_it_makes_again():
+    document = topology(
+        {"s": PASS, "ask": HUMAN, "each": nested(topology({"in": HUMAN}, name="inner")), "a": asks(), "t": ALL},
+        [("s", "ask"), ("s", "each", LINES), ("ask", "a"), ("a", "t"), ("each", "t")],
+    )
+    stage, answers = Stage(document, {"default": "done"}, given="x y"), {}
+    while (result := stage.attempt(answers)).status == "waiting":
+        answers |= {asked.key: said(f"{asked.node} {asked.path}") for asked, _ in stage.asked}
+    events = [EVENT.validate_json(event.model_dump_json()) for event in stage.events]
+
+    replayed = replay(stage.plan, RunInput("x y"), events, run_id="r1")
+    assert (replayed.status, replayed.output, replayed.differences) == ("succeeded", result.output, ())
+
+    for node, asked in {"a": [], "ask": ["ask"]}.items():
+        place = Place((), node, 1)
+        made = fork(stage.plan, stage.plan, RunInput("x y"), events, place, Change(), parent_id="r1")
+        stage.events = list(made.events)
+        again = stage.attempt()
+        assert [it.node for it, _ in stage.asked] == asked
+        assert again.status == ("waiting" if asked else "succeeded")
