@@ -520,6 +520,17 @@ def test_whatever_stands_in_the_text_every_view_and_panel_opens(editor, text):
     assert state["counts"]["errors"]
 
 
+def test_a_large_topology_is_listed_page_by_page(editor):
+    editor.do(*({"do": "add_node", "type": "passthrough", "id": f"p{number}"} for number in range(150)))
+
+    first, second = editor.page(view="list"), editor.page(view="list", rows="2")
+
+    assert 'id="row-p50"' in first
+    assert 'id="row-p120"' in second
+    assert 'id="row-p120"' not in first
+    assert 'id="row-p140"' in editor.page(view="list", node="p140"), "the page of what is chosen"
+
+
 def test_nodes_go_as_text_from_one_topology_into_another(editor, client, make):
     editor.do({"do": "add_node", "type": "vote", "id": "judge", "from": "answer"})
     topology_save("two", make("two"))

@@ -102,7 +102,7 @@ def _page(request: HttpRequest, draft: TopologyDraft, more: Context | None = Non
 def _parts(draft: TopologyDraft, state: State, problems: list[Found], chosen: Chosen, asked: QueryDict) -> Context:
     context: Context = {"panel": panel_context(draft.name, state, problems, chosen, asked)}
     if chosen.view == "list":
-        context["list"] = list_context(state, problems)
+        context["list"] = list_context(state, problems, chosen, asked)
     elif chosen.view == "text":
         context["text"] = text_context(state, problems, asked.get("syntax", ""))
     return context

@@ -22,6 +22,7 @@ from workbench.topologies.studio import agents_json
 Json = Any
 Context = dict[str, Any]
 VIEWS = ("canvas", "list", "text")
+ROWS = 100
 
 
 class Chosen(NamedTuple):
@@ -45,36 +46,48 @@ def chosen_of(asked: QueryDict, state: State) -> Chosen:
     return Chosen(view, top=True)
 
 
-def list_context(state: State, problems: Sequence[Found]) -> Context:
-    """Nodes and edges as rows."""
+def list_context(state: State, problems: Sequence[Found], chosen: Chosen, asked: QueryDict) -> Context:
+    """Nodes and edges as rows, so many of each on a page; without a number the page of what is chosen."""
     shown = state_shown(state)
-    nodes = list(nodes_of(state.document))
-    edges = edges_by_key(state)
+    nodes, edges = list(nodes_of(state.document)), edges_by_key(state)
+    rows = nodes.index(chosen.node) if chosen.node else 0
+    rows = state.keys.index(chosen.edge) if chosen.edge else rows
+    number = asked.get("rows", "")
+    pages = max(-(-max(len(nodes), len(edges)) // ROWS), 1)
+    page = min(max(int(number), 1) if number.isdecimal() and len(number) < 6 else rows // ROWS + 1, pages)
+    here = slice((page - 1) * ROWS, page * ROWS)
     return {
         "nodes": [
-            {"id": name, "place": place, "before": place - 1, "after": place + 1, "last": place == len(nodes) - 1}
-            | shown["nodes"][name]
-            | _counted(found for found in problems if found.place.node == name)
-            for place, name in enumerate(nodes)
+            _row(place, len(nodes)) | {"id": name} | shown["nodes"][name] | _counted(problems, node=name)
+            for place, name in list(enumerate(nodes))[here]
         ],
         "edges": [
-            {"key": key, "place": place, "before": place - 1, "after": place + 1, "last": place == len(edges) - 1}
-            | {"source": _end(edge, "from"), "target": _end(edge, "to"), "max": _end(edge, "max")}
+            _row(place, len(edges))
+            | {"key": key, "source": _end(edge, "from"), "target": _end(edge, "to")}
             | shown["edges"][key]
-            | _counted(found for found in problems if found.place.edge == key)
-            for place, (key, edge) in enumerate(edges.items())
+            | _counted(problems, edge=key)
+            for place, (key, edge) in list(enumerate(edges.items()))[here]
         ],
+        "names": nodes,
+        "page": page,
+        "pages": range(1, pages + 1),
+        "rows": ROWS,
         "types": types_shown(),
         "agents": agents_json(),
     }
+
+
+def _row(place: int, number: int) -> Context:
+    return {"place": place, "before": place - 1, "after": place + 1, "last": place == number - 1}
 
 
 def _end(edge: Json, key: str) -> str:
     return str(edge.get(key, "")) if isinstance(edge, Mapping) else ""
 
 
-def _counted(problems: Iterator[Found]) -> Context:
-    severities = [found.problem.severity for found in problems]
+def _counted(problems: Sequence[Found], *, node: str | None = None, edge: str | None = None) -> Context:
+    own = [found for found in problems if (found.place.node, found.place.edge) == (node, edge)]
+    severities = [found.problem.severity for found in own]
     return {"errors": severities.count("error"), "warnings": severities.count("warning")}
 
 

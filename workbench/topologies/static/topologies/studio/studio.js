@@ -231,8 +231,9 @@ function start() {
 
   async function loadView() {
     stale.delete(view);
-    const syntax = new URLSearchParams(location.search).get("syntax");
-    await load(view, views[view], syntax && view === "text" ? { syntax } : {});
+    const here = new URLSearchParams(location.search);
+    const name = { text: "syntax", list: "rows" }[view];
+    await load(view, views[view], here.get(name) ? { [name]: here.get(name) } : {});
     if (view === "text") textReady();
   }
 
@@ -526,7 +527,7 @@ function start() {
       else tab.removeAttribute("aria-current");
     }
     address(more);
-    if (next !== "canvas" && (stale.has(next) || more.syntax || !views[next].firstElementChild)) await loadView();
+    if (next !== "canvas" && (stale.has(next) || more.syntax || more.rows || !views[next].firstElementChild)) await loadView();
   }
 
   document.addEventListener("click", (event) => {
@@ -536,6 +537,7 @@ function start() {
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     if (link.matches(".studio-tabs a")) event.preventDefault(), look(link.dataset.view);
     else if (link.matches("[data-syntax]")) event.preventDefault(), look("text", { syntax: link.dataset.syntax });
+    else if (link.matches("[data-rows]")) event.preventDefault(), look("list", { rows: link.dataset.rows });
     else if (link.matches("[data-show]")) event.preventDefault(), choose({ node: link.dataset.node, edge: link.dataset.edge }, { open: true });
     else if (link.matches(".studio-jump")) event.preventDefault(), jump(link);
     else if (link.matches("[data-line]")) event.preventDefault(), goToLine(Number(link.dataset.line));
