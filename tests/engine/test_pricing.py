@@ -4,6 +4,7 @@ import json
 from datetime import datetime
 from decimal import Decimal
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,7 @@ def paid(*entries):
     nodes = {f"n{number}": asks() for number in range(len(entries))} or {"n": {"type": "passthrough"}}
     names = list(nodes)
     script = {"nodes": {f"n{number}": [{"text": "x", **entry}] for number, entry in enumerate(entries)}}
-    result, journal = run(topology(nodes, list(zip(names, names[1:], strict=False))), script)
+    result, journal = run(topology(nodes, list(pairwise(names))), script)
     return result, journal.events
 
 
@@ -124,7 +125,7 @@ def test_a_money_limit_needs_prices_for_every_model(given, expected, monkeypatch
     names = list(nodes)
     limits = {"cost_usd": float(given["cap"])} if given["cap"] else {}
 
-    edges = list(zip(names, names[1:], strict=False))
+    edges = list(pairwise(names))
     problems = problems_of(topology(nodes, edges, limits=limits), Shelf())
 
     refused = [problem for problem in problems if problem.severity == "error"]
@@ -229,7 +230,7 @@ def test_prices_that_can_not_be_read_are_refused_with_their_place(tmp_path, text
 
 
 def test_a_file_of_prices_that_is_not_there_is_named():
-    with pytest.raises(WrongPrices, match="WORKBENCH_PRICES names /nowhere/prices.json, which can't be read"):
+    with pytest.raises(WrongPrices, match=r"WORKBENCH_PRICES names /nowhere/prices\.json, which can't be read"):
         prices_from({"WORKBENCH_PRICES": "/nowhere/prices.json"})
 
 

@@ -32,7 +32,8 @@ COUNTS = {"Questions": "question_count"}
 
 
 class Section(NamedTuple):
-    """An entry of the navigation; `current` is what `aria-current` says, or nothing; `number` is the page that tells its number."""
+    """An entry of the navigation; `current` is what `aria-current` says, or nothing; `number` the page that tells its
+    number."""
 
     url: str
     label: str
