@@ -18,6 +18,7 @@ from workbench.experiments.forking_many import experiment_fork, experiment_fork_
 from workbench.experiments.models import Experiment, Run
 from workbench.experiments.replaying import run_replay
 from workbench.experiments.sweeping import tickets_again
+from workbench.results.selectors import experiment_spent
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -186,11 +187,14 @@ def test_all_runs_of_an_experiment_are_forked_into_a_new_one(experiment):
     look = experiment_fork_look(experiment, EACH)
     assert (look.runs, look.looked, look.again.model_calls, look.without) == (3, 3, 9, 0)
 
+    spent = experiment_spent(experiment)
     made = experiment_fork(experiment, EACH)
     for run in made.runs.all():
         execute(run, NEW)
 
     made.refresh_from_db()
+    assert experiment_spent(experiment) == spent
+    assert [one.calls for one in experiment_spent(made).values()] == [9]
     assert (made.status, made.forked_from) == ("finished", experiment)
     assert {run.parent for run in made.runs.all()} == set(experiment.runs.all())
     assert {run.model_calls for run in made.runs.all()} == {3}
