@@ -13,6 +13,8 @@ else
 fi
 
 unset NODE_ENV NODE_OPTIONS
+certificates=${NODE_EXTRA_CA_CERTS:-${SSL_CERT_FILE:-${PIP_CERT:-}}}
+if [ -n "$certificates" ]; then export NODE_EXTRA_CA_CERTS="$certificates"; fi
 if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
   $npm ci --include=dev --no-progress --loglevel=error --fetch-retries=1
 fi
