@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.experiments.rows import make_run
 from tests.experiments.test_run_pages import visit
+from workbench.engine.under_way import Said
 from workbench.experiments.models import Run
 
 pytestmark = pytest.mark.browser
@@ -102,17 +103,27 @@ def test_offline_is_said_and_what_happened_meanwhile_is_there_once_when_the_line
 def test_a_model_that_fell_silent_is_named(live, page, tells):
     run = started()
     telling = tells(run)
-    telling.asks(said="Well")
-    page.clock.install()
-    watch(page, live, run)
-    telling.teller.close()  # nothing more is heard of it
+    telling.asks().heard.follow(lambda: Said("Well", "", 45.0))
 
-    page.clock.run_for(45_000)
+    watch(page, live, run)
 
     expect(page.locator("#run-stalls")).to_contain_text(
         "No token for 40 s and longer from ollama/tiny (writer, visit 1)"
     )
     expect(page.locator(".now-phase")).to_contain_text("no token for 4")
+
+
+def test_what_a_worker_said_last_does_not_outlive_it(live, page, tells):
+    run = started()
+    telling = tells(run)
+    telling.asks(said="Well")
+    watch(page, live, run)
+    expect(page.locator(".now-text")).to_have_text("Well", timeout=SOON)
+
+    telling.teller.close()
+
+    expect(page.locator("#run-link")).to_have_text("looking every second", timeout=10_000)
+    expect(page.locator(".now-text")).to_have_count(0)
 
 
 def test_a_run_that_nobody_tells_of_is_looked_at_every_second(live, page, tells):

@@ -9,7 +9,7 @@ from workbench.engine.under_way import Call, UnderWay
 from workbench.experiments.live.wire import WATCH_S
 from workbench.experiments.text import visible
 
-MOST_CALLS = 12
+MOST_CALLS, MOST_NAME = 12, 200
 TAIL = 4000
 """So much of what a model has said is told to whoever did not hear its beginning."""
 
@@ -62,7 +62,7 @@ class CallsTold:
             "visit": call.visit,
             "unit": call.unit,
             "kind": call.kind,
-            "name": call.name,
+            "name": visible(call.name[:MOST_NAME]),  # a model may ask for any tool
             "phase": call.phase,
             "seconds": round(monotonic() - call.since, 2),
             "quiet": None if heard is None or heard.quiet is None else round(heard.quiet, 2),

@@ -306,6 +306,12 @@ function silence(call) {
   return (call.quiet ?? call.seconds) + (now() - call.heard) / 1000;
 }
 
+// The worker is not heard any more: what it said last need not be so.
+function forget() {
+  page.calls.clear();
+  refresh();
+}
+
 function showStalls() {
   const notice = part("run-stalls");
   if (!notice) return;
@@ -384,6 +390,7 @@ function everyHalfSecond() {
   if (!run()?.dataset.stream) return;
   if (document.hidden && page.source && now() - page.hiddenAt > HIDDEN_MS) hangUp();
   if (!page.source && now() >= page.connectAt) connect();
+  if (page.calls.size && now() - page.spoke > SPEAKS_MS) forget();
   look();
   showStalls();
   for (const item of part("run-calls")?.children ?? []) {
@@ -405,8 +412,10 @@ document.addEventListener("htmx:configRequest", (event) => {
 });
 
 document.addEventListener("htmx:beforeRequest", (event) => {
-  if (event.target.id !== "run" || event.detail.requestConfig.triggeringEvent?.type === "refresh") return;
-  if (!navigator.onLine || ((told() || document.hidden) && now() - page.asked < SAFETY_MS)) event.preventDefault();
+  if (event.target.id !== "run") return;
+  const wanted = event.detail.requestConfig.triggeringEvent?.type === "refresh";
+  const known = (told() || document.hidden) && now() - page.asked < SAFETY_MS;
+  if (!navigator.onLine || (known && !wanted)) event.preventDefault();
   else page.asked = now();
 });
 
