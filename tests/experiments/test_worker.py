@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
+from pathlib import Path
+
+import pytest
 
 ENDED = "SELECT COUNT(*) FROM experiments_run WHERE status = 'succeeded'"
 
@@ -111,3 +115,20 @@ def test_tickets_that_got_lost_are_sent_again(bench):
 
     bench.wait_for("SELECT status FROM experiments_experiment", "finished")
     assert bench.rows(ENDED) == [(3,)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="The kernel tells no process's memory here.")
+def test_two_hundred_runs_leave_a_worker_as_large_as_it_was_when_warm(bench):
+    worker = bench.worker()
+    sizes = []
+    for repetitions in (2, 5, 5):
+        bench.start(**some(20, "quick") | {"repetitions": repetitions})
+        bench.wait_for("SELECT COUNT(*) FROM experiments_experiment WHERE status <> 'finished'", 0, seconds=120)
+        sizes.append(resident_kb(worker.pid))
+
+    assert bench.rows(ENDED) == [(240,)]
+    assert sizes[2] <= 1.1 * sizes[0], sizes
+
+
+def resident_kb(pid: int) -> int:
+    return int(re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[1])
