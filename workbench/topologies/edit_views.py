@@ -76,7 +76,8 @@ def _page(request: HttpRequest, draft: TopologyDraft, more: Context | None = Non
     step = draft_step(draft)
     state = step_state(step)
     problems = state_problems(state, draft.name)
-    chosen = chosen_of(request.GET, state)
+    asked = _asked(request)
+    chosen = chosen_of(asked, state)
     undo, redo = step_labels(step)
     newer = draft_newer(draft)
     context: Context = {
@@ -95,8 +96,19 @@ def _page(request: HttpRequest, draft: TopologyDraft, more: Context | None = Non
     }
     if newer is not None:
         context["newest"] = next(iter(selectors.topology_history(draft.name, limit=1)), None)
-    context |= _parts(draft, state, problems, chosen, request.GET) | (more or {})
+    context |= _parts(draft, state, problems, chosen, asked) | (more or {})
     return render(request, "topologies/edit/page.html", context, status=status)
+
+
+def _asked(request: HttpRequest) -> QueryDict:
+    """Where on the page the person is: as the address says, or the form that was sent from there."""
+    if request.method != "POST":
+        return request.GET
+    asked = QueryDict(mutable=True)
+    for key in ("view", "node", "edge", "syntax"):
+        if request.POST.get(f"at_{key}"):
+            asked[key] = str(request.POST[f"at_{key}"])
+    return asked
 
 
 def _parts(draft: TopologyDraft, state: State, problems: list[Found], chosen: Chosen, asked: QueryDict) -> Context:

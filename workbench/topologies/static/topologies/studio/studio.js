@@ -235,6 +235,7 @@ function start() {
     const name = { text: "syntax", list: "rows" }[view];
     await load(view, views[view], here.get(name) ? { [name]: here.get(name) } : {});
     if (view === "text") textReady();
+  if (location.pathname !== root.dataset.url) address();
   }
 
   function problemsAt() {
