@@ -24,6 +24,7 @@ from workbench.engine.providers import model_has_price
 from workbench.engine.reachability import Shape
 from workbench.engine.spec import NODE_ID, RESERVED_IDS, AgentSpec, Defaults, NodeSpec, TopologySpec
 from workbench.engine.tool_rules import tool_problems, writer_problems
+from workbench.engine.tools import TOOLS
 from workbench.engine.transforms import map_problems, transform_problems
 
 CHOOSERS = ("router", "loop_counter", "loop_timer")
@@ -381,11 +382,19 @@ def _tools(spec: TopologySpec, shape: Shape, parsed: dict[str, ParsedNode]) -> I
     for name, node in parsed.items():
         config, path = _resolved(node), pointer("nodes", name)
         yield from tool_problems(name, config, path)
-        if node.kind is not NODES.get("human") and node.kind.writes_files(config):
+        if _changes_files(node.kind, config):
             writers[name] = path + ("/tools" if getattr(node.config, "tools", None) else "")
     if spec.workspace is None:
         mapped = {edge.target for edge in spec.edges if edge.map is not None and edge.map.get("max_parallel") != 1}
         yield from writer_problems(shape, writers, mapped)
+
+
+def _changes_files(kind: type[Node], config: Any) -> bool:
+    """Whether a node changes files by itself: what people bring along with an answer is no contest."""
+    tools = [TOOLS.get(name) for name in getattr(config, "tools", None) or ()]
+    if tools:
+        return any(tool.writes and not tool.asks() for tool in tools)
+    return kind not in (NODES.get("human"), NODES.get("router")) and kind.writes_files(config)
 
 
 class _NoCatalogue:

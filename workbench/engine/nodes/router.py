@@ -113,6 +113,10 @@ class Router(Node):
         return self._emit(inbox, [self.config.on_unclear])
 
     @classmethod
+    def writes_files(cls, config: Any) -> bool:
+        return bool(config.on_unclear == HUMAN)  # those that come with a person's answer
+
+    @classmethod
     def asks_model(cls, config: Mapping[str, Any]) -> bool:
         return bool(config.get("mode", "model") == "model")
 

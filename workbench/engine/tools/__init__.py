@@ -36,6 +36,11 @@ class Tool(ABC):
         return None
 
     @classmethod
+    def asks(cls) -> bool:
+        """Whether it is about asking people: files come with their answers, and else it changes none."""
+        return cls.question is not Tool.question
+
+    @classmethod
     def schema(cls, name: str) -> ToolSchema:
         """The tool as a model sees it."""
         parameters = cls.Arguments.model_json_schema()
