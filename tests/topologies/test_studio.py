@@ -193,6 +193,25 @@ def test_every_view_of_the_editor_is_well_made(edit, document, well_made, screen
     well_made(page)
 
 
+def test_conflicts_trials_and_texts_to_copy_are_well_made(edit, live, well_made):
+    page = edit("?view=list&node=writer")
+    page.get_by_label("Label", exact=True).fill("Mine")
+    kept(page)
+    topology_save(NAME, shipped_topologies()[NAME].replace('"max": 4', '"max": 5'), "Five rounds", "Bob")
+    page.get_by_label("What changed").fill("Mine")
+    page.get_by_role("button", name="Commit", exact=True).click()
+    expect(page.get_by_text("Nothing was overwritten")).to_be_visible()
+    well_made(page)
+    page.get_by_role("button", name="Merge it, mine stands").click()
+    expect(page.get_by_text("Merged: both changes are in the draft now")).to_be_visible()
+    page.get_by_role("link", name="Try it").click()
+    expect(page.get_by_role("button", name="Run the draft")).to_be_visible()
+    well_made(page)
+    for name in ("topology_edit_fragment", "topology_edit_dry_run", "topology_trial"):
+        page.goto(live + reverse(name, args=[NAME]))
+        well_made(page)
+
+
 def test_everything_opens_in_the_list_without_a_script(edit, browser, live, document):
     context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 740})
     page = context.new_page()
