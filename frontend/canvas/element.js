@@ -1,7 +1,7 @@
 // <topology-canvas>: holds the canvas for as long as it stands in a page. It speaks with the page by events alone.
 import { mount, unmount } from "svelte";
 import Canvas from "./Canvas.svelte";
-import { Editor } from "./editor.svelte.js";
+import { Editor } from "./editor.js";
 import "@xyflow/svelte/dist/base.css";
 import "icons.css";
 import "./canvas.css";

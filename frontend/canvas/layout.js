@@ -1,4 +1,4 @@
-// Places for nodes: dagre where there is time, a plain sketch by levels where a picture is wanted at once.
+// Places for nodes, by dagre.
 import dagre from "@dagrejs/dagre";
 
 /** Places {id: [x, y]} for `nodes` [{id, width, height}] and `edges` [{source, target, back, label}]. */
