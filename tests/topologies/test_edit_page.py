@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import re
 import sys
+from random import Random
 
 import pytest
 from django.contrib.messages import get_messages
@@ -17,6 +19,7 @@ from workbench.catalog.services import starters_load as agents_load
 from workbench.engine.nodes import NODES
 from workbench.topologies.drafts import Asked, draft_change, draft_open, draft_redo, draft_undo
 from workbench.topologies.editing import schemas
+from workbench.topologies.editing.state import CommandRefused
 from workbench.topologies.models import DraftStep, TopologyDraft
 from workbench.topologies.services import topology_delete, topology_save
 from workbench.topologies.store import Author
@@ -140,6 +143,55 @@ def test_two_hundred_changes_are_undone_and_done_again_whoever_holds_the_draft(e
         draft_redo(draft, draft.version)
     assert editor.document == last
     assert editor.state["redo"] is None
+
+
+EVERY_KIND = [
+    {"do": "add_node", "type": "vote", "from": "answer"},
+    {"do": "add_node", "type": "agent", "at": [3, 4]},
+    {"do": "connect", "from": "answer", "to": "answer"},
+    {"do": "set", "node": "answer", "path": "/params/top_p", "value": 0.5},
+    {"do": "rename", "node": "answer", "to": "reply"},
+    {"do": "rename", "node": "reply", "to": "answer"},
+    {"do": "mark", "node": "answer", "end": False},
+    {"do": "move", "places": {"answer": [7, 7]}},
+    {"do": "duplicate", "nodes": ["answer"]},
+    {"do": "reorder", "edge": 0, "to": 1},
+    {"do": "set", "edge": 0, "path": "/max", "value": 3},
+    {"do": "delete", "nodes": ["answer"], "edges": []},
+    {"do": "delete", "edges": [0]},
+    {"do": "layout"},
+    {"do": "set_text", "text": "{ broken"},
+    {"do": "drop_text"},
+    {
+        "do": "set_text",
+        "text": '{"nodes": {"answer": {"type": "agent"}, "x": 3}, "edges": [{"from": "answer", "to": "x"}]}',
+    },
+]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_was_done_undoing_all_of_it_gives_the_start(editor, seed):
+    first, author, chance = editor.state, TopologyDraft.objects.get(name="one").author, Random(seed)
+    done = 0
+    for _ in range(60):
+        draft = draft_open("one", author)
+        with contextlib.suppress(CommandRefused):
+            draft_change(draft, Asked(draft.version, chance.choices(EVERY_KIND, k=chance.randint(1, 2))))
+            done += 1
+    assert done > 10
+
+    for _ in range(done):
+        draft = draft_open("one", author)
+        draft_undo(draft, draft.version)
+
+    last = editor.state
+    assert (last["document"], last["keys"], last["broken"], last["undo"]) == (
+        first["document"],
+        first["keys"],
+        None,
+        None,
+    )
+    assert last["shown"]["places"] == first["shown"]["places"]
 
 
 def test_typing_on_is_one_step_and_never_uses_up_what_can_be_undone(editor):
