@@ -21,7 +21,7 @@ from workbench.engine.planning import NodePlan, RunPlan
 from workbench.engine.prompt_rules import prompt_problems
 from workbench.engine.providers import PROVIDERS
 from workbench.engine.reachability import Shape
-from workbench.engine.recorded import Place, is_of_a_visit, plan_at, that_count
+from workbench.engine.recorded import Place, ends_the_run, is_of_a_visit, plan_at, that_count
 from workbench.engine.replay import edges_moved, replay
 from workbench.engine.spec import Json, Spec, TopologySpec
 
@@ -177,16 +177,10 @@ def _without_failures(events: Sequence[Any], plan: RunPlan, place: Place) -> lis
     failed = {
         Place.of(event)
         for event in events
-        if isinstance(event, VisitEnded) and event.status == "failed" and _ends_the_run(plan, event)
+        if isinstance(event, VisitEnded) and event.status == "failed" and ends_the_run(plan, event)
     }
     failed.discard(place)
     return [event for event in events if not is_of_a_visit(event) or Place.of(event) not in failed]
-
-
-def _ends_the_run(plan: RunPlan, event: VisitEnded) -> bool:
-    at = plan_at(plan, event.path)
-    node = at.nodes.get(event.node) if at is not None else None
-    return node is None or node.on_error == "fail"
 
 
 def _known_end(events: Sequence[Any], place: Place) -> VisitEnded | None:

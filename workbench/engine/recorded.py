@@ -108,3 +108,10 @@ def plan_at(plan: RunPlan, path: Path) -> RunPlan | None:
     for step in path:
         found = found.nested().get(step.partition(".")[0]) if found is not None else None
     return found
+
+
+def ends_the_run(plan: RunPlan, event: VisitEnded) -> bool:
+    """Whether a failure of this node is a failure of its topology."""
+    at = plan_at(plan, event.path)
+    node = at.nodes.get(event.node) if at is not None else None
+    return node is None or node.on_error == "fail"

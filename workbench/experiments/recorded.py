@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.engine.events import Answered, Asked, LimitHit, ModelCalled, ToolCalled, VisitEnded, VisitStarted
+from workbench.engine.events import (
+    Answered,
+    Asked,
+    LimitHit,
+    ModelCalled,
+    RunEnded,
+    ToolCalled,
+    VisitEnded,
+    VisitStarted,
+)
+from workbench.engine.planning import RunPlan
+from workbench.engine.recorded import Place, ends_the_run
 
 OF_VISITS = (VisitStarted, ModelCalled, ToolCalled, Asked, Answered, VisitEnded)
 
 
-def worth_keeping(events: Sequence[Any], plan: Any) -> list[Any]:
-    """All that happened, but for visits that made the run fail and limits that ended it: a retry does those again."""
+def worth_keeping(events: Sequence[Any], plan: RunPlan) -> list[Any]:
+    """All that happened; but once a run had ended, whoever queues it again wants done anew what made it fail, and limits
+    that ended it are no result. What an attempt wrote that only died is kept, failures too."""
+    over = max((number for number, event in enumerate(events, 1) if isinstance(event, RunEnded)), default=0)
     failed = {
-        place(event)
-        for event in events
-        if isinstance(event, VisitEnded) and event.status == "failed" and ends_the_run(plan, event.node)
+        Place.of(event)
+        for event in events[:over]
+        if isinstance(event, VisitEnded) and event.status == "failed" and ends_the_run(plan, event)
     }
-    return [
-        event
-        for event in events
-        if not isinstance(event, LimitHit) and not (isinstance(event, OF_VISITS) and place(event) in failed)
-    ]
-
-
-def place(event: Any) -> tuple[Any, ...]:
-    """Which visit an event belongs to."""
-    return (event.path, event.node, event.visit)
-
-
-def ends_the_run(plan: Any, node: str) -> bool:
-    """Whether a failure of this node is a failure of the run."""
-    return bool(plan.topology["nodes"].get(node, {}).get("on_error", "fail") == "fail")
+    kept = [event for event in events[:over] if not (isinstance(event, OF_VISITS) and Place.of(event) in failed)]
+    return [event for event in (*kept, *events[over:]) if not isinstance(event, LimitHit)]
