@@ -23,6 +23,7 @@ export class Model {
   said = $state.raw("");
   busy = $state.raw(false);
   zoom = $state(1);
+  count = $derived(this.nodes.length); // which, unlike the nodes, stays the same while one of them is dragged
   sole = $derived(this.soleEdge()); // the edge that alone is selected: its ends can be taken
 
   constructor(host) {
@@ -36,12 +37,12 @@ export class Model {
 
   /** So many nodes that only those in view are built. */
   get many() {
-    return this.nodes.length > MANY;
+    return this.count > MANY;
   }
 
   /** So many, and so small, that they are painted instead. */
   get far() {
-    return this.nodes.length > VERY_MANY && this.zoom < AFAR;
+    return this.count > VERY_MANY && this.zoom < AFAR;
   }
 
   hideFromAfar(far) {
