@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.engine.support import asks, run, topology
+from workbench.engine.providers import Providers
+from workbench.engine.providers.scripted import Entry, ScriptedProvider
 
 GO = {"type": "literal", "content": "go"}
 PASS = {"type": "passthrough"}
@@ -64,3 +68,32 @@ def test_branches_side_by_side_spend_at_most_the_calls_under_way_more_tokens_tha
 
     assert (result.status, result.code) == ("limit_reached", "tokens")
     assert result.usage.input_tokens + result.usage.output_tokens <= 60 + 8 * 10
+
+
+def test_time_that_runs_out_between_two_visits_ends_the_run_all_the_same():
+    def answer(request):
+        time.sleep(0.05)  # nothing else happens meanwhile: whenever the clock is looked at, an answer has just come
+        return Entry(text="more")
+
+    document = topology({"w": asks("p"), "t": PASS}, [("w", "w"), ("w", "t", {"when": {"contains_any": ["never"]}})])
+
+    result, _ = run(
+        document,
+        providers=Providers({}, only=ScriptedProvider(answer)),
+        limits={"seconds": 0.3, "visits_per_node": None, "model_calls": 40},
+    )
+
+    assert (result.status, result.code) == ("limit_reached", "seconds")
+    assert "'w'" in result.reason
+
+
+@pytest.mark.parametrize("end", [{"stop_after": 0.1}, {"limits": {"seconds": 0.1}}], ids=["stop", "seconds"])
+def test_wiring_that_goes_round_for_ever_can_be_ended(end):
+    document = topology(
+        {"s": GO, "a": PASS, "t": PASS}, [("s", "a"), ("a", "a"), ("a", "t", {"when": {"status": "failed"}})]
+    )
+    limits = {"visits_per_node": None} | end.get("limits", {})
+
+    result, _ = run(document, limits=limits, stop_after=end.get("stop_after"))
+
+    assert result.status == ("limit_reached" if "seconds" in limits else "stopped")

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 Status = Literal["succeeded", "failed"]
 ROTATE = 256
 """Visits shown in one superstep of LangGraph."""
+WIRED = 1000
+"""Wiring visits made in one go."""
 GRACE = 2.0
 """Seconds that works have to end after they were cancelled."""
 
@@ -312,9 +314,11 @@ class Run:
         try:
             while shown < ROTATE:
                 shown += self._start_ready(show, turn)
-                if not self._works:
+                if self.scheduler.ready and self._ending is None:
+                    await asyncio.sleep(0)  # wiring that goes on and on: others have their turn, and stop is heard
+                elif not self._works:
                     return False
-                if not self._done:
+                elif not self._done:
                     if self._only_waits():
                         return False
                     await self._wake.wait()
@@ -328,17 +332,18 @@ class Run:
             turn.set_result(None)
 
     def _start_ready(self, show: Show, turn: asyncio.Future[None]) -> int:
-        shown = 0
-        while self.scheduler.ready and self._ending is None:
+        shown = wired = 0
+        while self.scheduler.ready and self._ending is None and wired < WIRED:
             visit = self.scheduler.ready.popleft()
-            name = self.compiled.ids[visit.node]
+            name, node = self.compiled.ids[visit.node], self.compiled.nodes[visit.node]
             try:
+                if node.waits or wired % 100 == 99:
+                    self._admit_time(name)
                 self.budget.admit_visit(self._names[visit.node])
             except LimitReached as error:
                 self._hit(error, name, visit.number)
                 break
             self.shared.order.append(self._names[visit.node])
-            node = self.compiled.nodes[visit.node]
             if node.waits:
                 shown += 1
                 self._begin_files(visit)
@@ -348,6 +353,7 @@ class Run:
                 work.add_done_callback(self._ended)
                 show(name, work, turn)
             else:
+                wired += 1
                 self._close(node, visit, self._wire(node, visit))
         self._tell_joins()
         return shown
@@ -375,6 +381,12 @@ class Run:
             visit = self._works.pop(work)
             self._standing.pop(work, None)
             self._close(self.compiled.nodes[visit.node], visit, work.result())
+
+    def _admit_time(self, node: str) -> None:
+        """Whether there is time for another visit. Raises `LimitReached`: the alarm may have rung between two visits."""
+        left = self.services.seconds_left()
+        if left is not None and left <= 0:
+            raise LimitReached("seconds", f"The run has used up its time (limit seconds); next was node {node!r}.")
 
     def _out_of_time(self) -> bool:
         """Whether what is under way must be aborted: a person stopped the run, or its time is up."""
