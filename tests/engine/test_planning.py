@@ -100,3 +100,14 @@ def test_schema_with_null_in_it_is_kept_as_it_is():
     plan = planned(topology({"a": asks("p", output={"json_schema": schema}), "t": PASS}, [("a", "t")]))
 
     assert plan.nodes["a"].config["output"]["json_schema"] == schema
+
+
+def test_a_changed_plan_is_worked_out_anew():
+    plan = planned(topology({"a": asks(params={"num_ctx": 2048})}, []))
+    before = plan.hash, [node.config.params.num_ctx for node in plan.made_nodes()]
+
+    changed = plan.with_windows({"scripted/x": 8192})
+
+    assert changed.hash != before[0]
+    assert [node.config.params.num_ctx for node in changed.made_nodes()] == [8192]
+    assert (plan.hash, [2048]) == before

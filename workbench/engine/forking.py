@@ -76,10 +76,8 @@ def changed_plan(plan: RunPlan, place: Place, change: Change) -> RunPlan:
 
 
 def _with_node(plan: RunPlan, name: str, config: dict[str, Json], **more: Any) -> RunPlan:
-    """A plan of its own: a copy would keep the hash of the other."""
     nodes = plan.nodes | {name: plan.nodes[name].model_copy(update={"config": config})}
-    fields = {field: getattr(plan, field) for field in RunPlan.model_fields}
-    return RunPlan(**{**fields, "nodes": nodes, **more})
+    return plan.changed(nodes=nodes, **more)
 
 
 def _changed_inside(plan: RunPlan, place: Place, change: Change) -> RunPlan:

@@ -79,7 +79,11 @@ class RunPlan(BaseModel):
     def with_windows(self, windows: Mapping[str, int]) -> RunPlan:
         """The plan with one window for all nodes that ask the same of these models."""
         nodes = {name: _windowed(node, windows) for name, node in self.nodes.items()}
-        return self if nodes == self.nodes else RunPlan(**{**dict(self), "nodes": nodes})
+        return self if nodes == self.nodes else self.changed(nodes=nodes)
+
+    def changed(self, **fields: Any) -> RunPlan:
+        """A plan of its own: a copy would keep what was worked out of this one, its hash too."""
+        return RunPlan(**{**{name: getattr(self, name) for name in RunPlan.model_fields}, **fields})
 
     def names(self) -> list[str]:
         """The names of all nodes, those of nested topologies too."""
