@@ -7,6 +7,7 @@ that no other start of a process has. What a killed worker held is swept back in
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
 import threading
@@ -35,6 +36,8 @@ from workbench.experiments.writer import Writer, patiently
 
 logger = logging.getLogger(__name__)
 
+COMPILER = "workbench.engine.compiler"
+"""It loads for seconds, once in a process. A run that was claimed before that could not hear that it is to stop."""
 BEAT_S = 1.0
 SWEEP_S = 5.0
 AT_A_TIME = 8
@@ -92,6 +95,7 @@ class Worker:
         nothing is taken: the row stays queued."""
         if self._draining.is_set():
             return
+        importlib.import_module(COMPILER)
         if not self._slots.acquire(blocking=False) and not (self._is_queued(run_id) and self._slot()):
             return
         slots = 1 + sum(self._slots.acquire(blocking=False) for _ in range(AT_A_TIME - 1))
