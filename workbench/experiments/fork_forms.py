@@ -91,7 +91,9 @@ class ForkForm(forms.Form):
             return Wish(self.place)
         current = self._current()
         changed = {name: newlines(said[name]) for name in current if name != "params"}
-        settings: dict[str, Any] = {name: value for name, value in changed.items() if value != newlines(str(current[name]))}
+        settings: dict[str, Any] = {
+            name: value for name, value in changed.items() if value != newlines(str(current[name]))
+        }
         if "params" in current and (params := params_changed(current["params"], said["params"])):
             settings["params"] = params
         return Wish(self.place, Change(settings=settings))
