@@ -89,3 +89,18 @@ def test_first_command_on_an_empty_home_makes_the_database_and_an_unknown_name_i
         "workbench: There is no data set 'my-sat'. Did you mean 'my-set'? There is my-set.\n",
     )
     assert "none.jsonl can't be read: no such file or directory." in nowhere.stderr
+
+
+@pytest.mark.parametrize("command", [["dataset", "list"], ["doctor"]])
+def test_file_that_is_no_database_is_a_sentence_that_says_what_to_do(tmp_path, command):
+    (tmp_path / "workbench.sqlite3").write_text("no database " * 1000)
+    environ = {**os.environ, "WORKBENCH_HOME": str(tmp_path)}
+    environ.pop("DATABASE_URL", None)
+
+    program = [sys.executable, "-c", "from workbench.cli import main; main()", *command]
+    done = subprocess.run(program, capture_output=True, text=True, env=environ, check=False)
+
+    assert done.returncode == (2 if command[0] == "dataset" else 1)
+    assert "file is not a database" in done.stdout + done.stderr
+    assert ("`workbench doctor`" if command[0] == "dataset" else "Move the file away") in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr

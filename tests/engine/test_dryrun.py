@@ -260,3 +260,7 @@ def test_a_bound_on_visits_is_kept_and_said():
 
     assert report.visits <= 10 + 200
     assert any("was not reached within" in edge.why for edge in report.edges)
+
+
+def test_an_output_whose_schema_admits_nothing_fails_and_nothing_behind_it_fires():
+    assert fired(fan(asks(output={"json_schema": {"not": {}}}), None)) == [False]

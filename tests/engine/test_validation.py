@@ -547,3 +547,15 @@ def test_problems_can_be_shown_whatever_the_document_holds():
     for problem in problems_of(text):
         json.dumps(problem).encode()
         problem.message.encode()
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        (line(asks(model="gpt")), "'model' does not fit: it must be written PROVIDER/NAME, such as ollama/qwen3.5:9b"),
+        (line(LITERAL, defaults=5), "'defaults' does not fit: it must be an object, in braces (it is 5)."),
+        (line({"type": 7}), "'type' does not fit: it must be text (it is 7)."),
+    ],
+)
+def test_a_value_that_does_not_fit_is_told_in_words_for_people(document, sentence):
+    assert any(sentence in problem.message for problem in problems_of(document))

@@ -97,7 +97,8 @@ def database_finding() -> Finding:
         pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except DatabaseError as error:
         said = str(error).strip().partition("\n")[0]
-        return Finding("database", "error", f"{kind} does not answer: {said}. Start it, or correct DATABASE_URL.")
+        cure = "Move the file away, or restore a copy" if kind == "SQLite" else "Start it, or correct DATABASE_URL"
+        return Finding("database", "error", f"{kind} does not answer: {said}. {cure}.")
     if pending:
         return Finding("database", "note", f"{kind} waits for {len(pending)} changes; `workbench up` makes them.")
     return Finding("database", "ok", f"{kind} answers and is up to date")

@@ -28,15 +28,16 @@ def database_ready() -> None:
 
     django.setup()
     from django.core.management import call_command
-    from django.db import OperationalError, connection
+    from django.db import DatabaseError, connection
     from django.db.migrations.executor import MigrationExecutor
 
     try:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             call_command("migrate", verbosity=0, interactive=False)
-    except OperationalError as error:
-        raise WorkbenchError(f"The database can't be used: {str(error).splitlines()[0]}.") from error
+    except DatabaseError as error:
+        said = str(error).partition("\n")[0]
+        raise WorkbenchError(f"The database can't be used: {said}. `workbench doctor` says what to do.") from error
 
 
 @dataset.command("import")

@@ -382,7 +382,8 @@ class Choices:
     def of(self, node: int) -> list[Choice]:
         """The choices of a node that waits, or that goes by the clock."""
         if node not in self._made:
-            self._made[node] = list(self._make(node))
+            # A schema may admit nothing that can be made up: such a node can only fail.
+            self._made[node] = list(self._make(node)) or [Choice(None, frozenset(), "failed")]
         return self._made[node]
 
     def of_input(self) -> list[Choice]:

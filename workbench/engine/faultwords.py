@@ -38,22 +38,30 @@ WORDS = {
     "string_pattern_mismatch": "it is not written as such a thing is ({pattern})",
 }
 EMPTY = "it must not be empty"
+PATTERNS = {"^[a-z_]+/.+$": "it must be written PROVIDER/NAME, such as ollama/qwen3.5:9b"}
+"""What a pattern asks for, where that can be said."""
 
 
 def fault_words(fault: Mapping[str, Any]) -> str:
     """One of pydantic's errors as the end of a sentence, without its full stop, with what was given where that is short."""
-    given, context = fault.get("input"), fault.get("ctx") or {}
+    said = fault_said(fault)
+    return said if fault["type"] not in WORDS or fault["type"] == "missing" or said == EMPTY else said + _given(fault)
+
+
+def fault_said(fault: Mapping[str, Any]) -> str:
+    """The same without what was given."""
+    context = fault.get("ctx") or {}
     if fault["type"] in ("string_too_short", "too_short") and context.get("min_length") == 1:
         return EMPTY
-    template = WORDS.get(fault["type"])
+    template = PATTERNS.get(context.get("pattern", "")) or WORDS.get(fault["type"])
     if template is None:
         said = str(fault["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ").rstrip(".")
         return said[:1].lower() + said[1:]
-    words = template.format_map(context)
-    return words if fault["type"] == "missing" else f"{words}{_given(given)}"
+    return template.format_map(context)
 
 
-def _given(value: Any) -> str:
+def _given(fault: Mapping[str, Any]) -> str:
+    value = fault.get("input")
     if value is None or isinstance(value, bool | int | float | str):
         text = json.dumps(value, ensure_ascii=True)
         return f"; it is {text}" if len(text) <= 60 else ""

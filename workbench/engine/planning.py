@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from workbench.engine.conditions import read_condition
 from workbench.engine.documents import content_hash
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
+from workbench.engine.faultwords import fault_words
 from workbench.engine.nodes import NODES, Catalogue, Node, Surroundings, surroundings_of
 from workbench.engine.providers import PROVIDERS
 from workbench.engine.scheduling import Edge, Graph
@@ -266,7 +267,7 @@ def _overridden(spec: TopologySpec, overrides: Mapping[str, Json], limits: Mappi
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         where = "/".join(str(step) for step in fault["loc"])
-        message = f"The override of {where or 'the topology'} does not fit: {fault['msg']}."
+        message = f"The override of {where or 'the topology'} does not fit: {fault_words(fault)}."
         raise _invalid(f"/overrides/{where}", message) from error
     nodes = {name: _node_overridden(node, model, params) for name, node in changed.nodes.items()}
     return changed.model_copy(update={"nodes": nodes})

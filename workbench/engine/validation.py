@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from workbench.engine.conditions import condition_problems
 from workbench.engine.documents import pointer, read_json
 from workbench.engine.errors import InvalidDocument, PluginError, Problem, has_errors
+from workbench.engine.faultwords import fault_said
 from workbench.engine.graph_rules import graph_problems
 from workbench.engine.nodes import NODES, Catalogue, Node, NodeConfig, Surroundings, surroundings_of
 from workbench.engine.plugins import Nearest, nearest
@@ -196,11 +197,10 @@ def _listed(names: list[str]) -> str:
 
 
 def _sentence(fault: Any, name: str) -> str:
-    text = str(fault["msg"])
     shown = json.dumps(fault["input"], ensure_ascii=True, default=str)
     shown = shown if len(shown) <= 80 else shown[:77] + "…"
     what = f"{name!r}" if name else "This"
-    return f"{what} does not fit: {text[0].lower()}{text[1:]} (it is {shown})."
+    return f"{what} does not fit: {fault_said(fault)} (it is {shown})."
 
 
 # Rules

@@ -131,8 +131,8 @@ def test_cost_and_reasoning_are_as_the_script_says():
     [
         ({"node": {}}, "/node", "Did you mean 'nodes'?"),
         ({"nodes": {"a": [{"txt": "x"}]}}, "/nodes/a/0/txt", "Did you mean 'text'?"),
-        ({"nodes": {"a": []}}, "/nodes/a", "at least 1 item"),
-        ({"latency_s": -1}, "/latency_s", "greater than or equal to 0"),
+        ({"nodes": {"a": []}}, "/nodes/a", "must not be empty"),
+        ({"latency_s": -1}, "/latency_s", "it must be at least 0"),
         ([], "", "In the script"),
     ],
 )
@@ -140,8 +140,9 @@ def test_a_wrong_script_is_refused_with_a_sentence_and_its_place(document, path,
     with pytest.raises(InvalidDocument) as raised:
         scripted(document)
 
-    assert raised.value.problems[0].path == path
-    assert sentence in raised.value.problems[0].message
+    (problem,) = raised.value.problems
+    assert problem.path == path
+    assert sentence in problem.message
 
 
 def test_a_script_that_is_no_json_is_refused():

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from workbench.engine.documents import pointer, read_json
 from workbench.engine.errors import InvalidDocument, Problem, has_errors
+from workbench.engine.faultwords import fault_words
 from workbench.engine.plugins import nearest
 from workbench.engine.providers import ModelRequest
 
@@ -157,7 +158,11 @@ def _fault(value: Any) -> Any:
 
 
 def _problems(error: ValidationError) -> list[Problem]:
-    return [_problem(item["type"], item["loc"], item["msg"]) for item in error.errors(include_url=False)]
+    faults = error.errors(include_url=False)
+    # A list of which one entry is wrong counts as empty for pydantic: the entry says it.
+    wrong = {fault["loc"][:depth] for fault in faults for depth in range(len(fault["loc"]))}
+    told = [fault for fault in faults if fault["type"] != "too_short" or fault["loc"] not in wrong]
+    return [_problem(fault["type"], fault["loc"], fault_words(fault)) for fault in told]
 
 
 def _problem(kind: str, place: tuple[str | int, ...], message: str) -> Problem:
