@@ -5,12 +5,14 @@ No Django here: `workbench up` looks at the home before anything else, and the s
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
 import secrets
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import platformdirs
@@ -99,6 +101,19 @@ def _made_key(path: Path) -> str:
     except OSError as error:
         raise BadHome(unwritable(path.parent, error)) from error
     return key
+
+
+@contextlib.contextmanager
+def setting_up(home: Path) -> Iterator[None]:
+    """One process at a time makes tables and starters: the others wait for it, and find them made."""
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        file = (home / "setup.lock").open("a")
+    except OSError as error:
+        raise BadHome(unwritable(home, error)) from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def unwritable(home: Path, error: OSError) -> str:

@@ -104,3 +104,12 @@ def test_file_that_is_no_database_is_a_sentence_that_says_what_to_do(tmp_path, c
     assert "file is not a database" in done.stdout + done.stderr
     assert ("`workbench doctor`" if command[0] == "dataset" else "Move the file away") in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_commands_that_come_at_once_to_an_empty_home_all_succeed(tmp_path, file):
+    environ = {**os.environ, "WORKBENCH_HOME": str(tmp_path / "home")}
+    program = [sys.executable, "-c", "from workbench.cli import main; main()", "dataset", "import", str(file)]
+
+    together = [subprocess.Popen([*program, "--name", name], env=environ, stderr=subprocess.PIPE) for name in "abc"]
+
+    assert [(one.communicate()[1], one.returncode) for one in together] == [(b"", 0)] * 3

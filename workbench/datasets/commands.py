@@ -11,6 +11,7 @@ import click
 
 from workbench.datasets.rows import MAX_BYTES, InvalidLines
 from workbench.engine.errors import InvalidDocument, WorkbenchError
+from workbench.home import setting_up
 
 SHOWN = 20
 """So many bad lines are named; the rest is counted."""
@@ -27,6 +28,7 @@ def database_ready() -> None:
     import django
 
     django.setup()
+    from django.conf import settings
     from django.core.management import call_command
     from django.db import DatabaseError, connection
     from django.db.migrations.executor import MigrationExecutor
@@ -34,7 +36,8 @@ def database_ready() -> None:
     try:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            call_command("migrate", verbosity=0, interactive=False)
+            with setting_up(settings.WORKBENCH_HOME):
+                call_command("migrate", verbosity=0, interactive=False)
     except DatabaseError as error:
         said = str(error).partition("\n")[0]
         raise WorkbenchError(f"The database can't be used: {said}. `workbench doctor` says what to do.") from error

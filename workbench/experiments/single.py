@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.engine.errors import InvalidDocument, WorkbenchError
+from workbench.home import setting_up
 
 if TYPE_CHECKING:
     from workbench.engine.formats import Imported
@@ -66,11 +67,17 @@ def home_ready() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "workbench.settings")
     django.setup()
     from django.conf import settings
+
+    with setting_up(settings.WORKBENCH_HOME):
+        _tables_and_starters()
+
+
+def _tables_and_starters() -> None:
+    from django.conf import settings
     from django.core.management import call_command
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
 
-    settings.WORKBENCH_HOME.mkdir(parents=True, exist_ok=True)
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0, interactive=False)

@@ -13,7 +13,7 @@ from types import FrameType
 
 import click
 
-from workbench.home import home_path
+from workbench.home import home_path, setting_up
 from workbench.supervisor import checks
 from workbench.supervisor.broker import Broker
 from workbench.supervisor.checks import CannotStart
@@ -87,10 +87,11 @@ class Supervisor:
         django.setup()
         checks.settings_check()
         checks.database_check()
-        call_command("migrate", verbosity=0, interactive=False)
         from workbench.starters import starters_load
 
-        starters_load()
+        with setting_up(self._home):
+            call_command("migrate", verbosity=0, interactive=False)
+            starters_load()
         connections.close_all()
 
     def _start(self, fd: int) -> None:
