@@ -43,7 +43,7 @@ def experiment_run(bench, document, *options) -> tuple[int, str, str]:
         ({"instances": ["i000", "zzz"]}, "/instances", "has no instance 'zzz'"),
         ({"configurations": [{"topology": "quik"}]}, "/configurations/0/topology", "quik"),
         ({"configurations": [{"topology": "quick", "modle": 1}]}, "/configurations/0/modle", "configurations 1 modle"),
-        ({"repetitions": 0}, "/repetitions", "greater than or equal to 1"),
+        ({"repetitions": 0}, "/repetitions", "it must be at least 1"),
         ({"evaluators": [{"name": "exact"}]}, "/evaluators/0/name", "exact"),
     ],
 )
