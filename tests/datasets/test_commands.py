@@ -10,6 +10,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+from tests import databases
 from workbench.cli import workbench
 from workbench.datasets.models import DatasetVersion
 
@@ -107,7 +108,7 @@ def test_file_that_is_no_database_is_a_sentence_that_says_what_to_do(tmp_path, c
 
 
 def test_commands_that_come_at_once_to_an_empty_home_all_succeed(tmp_path, file):
-    environ = {**os.environ, "WORKBENCH_HOME": str(tmp_path / "home")}
+    environ = {**os.environ, **databases.environ(tmp_path / "home")}
     program = [sys.executable, "-c", "from workbench.cli import main; main()", "dataset", "import", str(file)]
 
     together = [subprocess.Popen([*program, "--name", name], env=environ, stderr=subprocess.PIPE) for name in "abc"]
