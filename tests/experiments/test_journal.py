@@ -138,6 +138,19 @@ def test_an_attempt_that_lost_its_run_can_write_nothing_more(writer, change):
     assert Run.objects.get(pk=run.pk).model_calls == 1
 
 
+def test_a_later_attempt_writes_what_an_earlier_one_was_refused(writer):
+    run = make_run()
+    lost, long = journal_of(run, writer), called(content="All work. " * 8000)
+    Run.objects.filter(pk=run.pk).update(attempt=2)
+    run.refresh_from_db()
+
+    with pytest.raises(Fenced):
+        append_all(lost, long)
+    append_all(journal_of(run, writer), long)
+
+    assert journal_past(run)[0] == [long]
+
+
 def test_a_run_that_is_stopping_still_writes_down_what_ends(writer):
     run = make_run(status="stopping")
 

@@ -167,7 +167,7 @@ def events_inherit(run: Run, events: Sequence[Any]) -> None:
         if len(row[-1]) > MOST:
             data, parts = packed(row[-1])
             row = (*row[:-1], data)
-            payloads |= {(run.pk, name): text for name, text in parts.items()}
+            payloads |= {(held, name): text for name, text in parts.items()}
         rows.append(row)
     with connection.cursor() as cursor:
         if payloads:

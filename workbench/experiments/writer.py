@@ -105,7 +105,7 @@ class Writer:
         self._lingering: list[Write] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._refused: dict[Held, Exception] = {}
-        self._kept: set[tuple[int, str]] = set()
+        self._kept: set[tuple[Held, str]] = set()
         self._thread = threading.Thread(target=self._work, name="journal", daemon=True)
         self._thread.start()
 
@@ -178,7 +178,7 @@ class Writer:
             refused = patiently(lambda: commit(going, rows, payloads)) if going else ()
             self._refused.update(dict.fromkeys(refused, Fenced()))
             if payloads:
-                self._remember(payloads)
+                self._remember({key for key in payloads if key[0] not in refused})
         except Exception as error:
             logger.error("The journal can't be written.", exc_info=None if isinstance(error, Error) else error)
             lost = JournalLost()
@@ -194,11 +194,11 @@ class Writer:
             ]
         )
 
-    def _remember(self, payloads: Payloads) -> None:
+    def _remember(self, written: set[tuple[Held, str]]) -> None:
         """What is there need not be sent again: a conversation shares most of itself with the call before."""
         if len(self._kept) > REMEMBERED:
             self._kept.clear()
-        self._kept |= payloads.keys()
+        self._kept |= written
 
     def _do(self, job: Job) -> None:
         try:
@@ -221,11 +221,11 @@ def patiently(work: Callable[[], Any]) -> Any:
     return work()
 
 
-Payloads = dict[tuple[int, str], str]
-"""Run and hash → the JSON of a payload."""
+Payloads = dict[tuple[Held, str], str]
+"""Attempt and hash → the JSON of a payload: what was refused to one attempt is not there for the next."""
 
 
-def apart(batch: Sequence[Write], kept: set[tuple[int, str]]) -> tuple[list[tuple[Any, ...]], Payloads]:
+def apart(batch: Sequence[Write], kept: set[tuple[Held, str]]) -> tuple[list[tuple[Any, ...]], Payloads]:
     """The rows of a batch with long events taken apart, and the payloads that are not known to be there."""
     rows, payloads = [], Payloads()
     for write in batch:
@@ -233,7 +233,7 @@ def apart(batch: Sequence[Write], kept: set[tuple[int, str]]) -> tuple[list[tupl
         if len(row[-1]) > MOST:
             data, parts = packed(row[-1])
             row = (*row[:-1], data)
-            mine = ((write.held.run_id, name) for name in parts)
+            mine = ((write.held, name) for name in parts)
             payloads |= {key: parts[key[1]] for key in mine if key not in kept}
         rows.append(row)
     return rows, payloads
@@ -244,7 +244,7 @@ def payloads_write(cursor: Any, payloads: Payloads) -> None:
     texts = {name: text for (_, name), text in payloads.items()}
     made = [(name, compressed(text), len(text)) for name, text in sorted(texts.items())]
     cursor.executemany(INSERT_PAYLOAD, made)
-    cursor.executemany(INSERT_USE, sorted(payloads))
+    cursor.executemany(INSERT_USE, sorted({(held.run_id, name) for held, name in payloads}))
 
 
 def commit(batch: Sequence[Write], rows: Sequence[tuple[Any, ...]], payloads: Payloads) -> set[Held]:
@@ -258,8 +258,7 @@ def commit(batch: Sequence[Write], rows: Sequence[tuple[Any, ...]], payloads: Pa
                 refused.add(held)
         if refused:
             rows = [row for row, write in zip(rows, batch, strict=True) if write.held not in refused]
-            lost = {held.run_id for held in refused}
-            payloads = {key: text for key, text in payloads.items() if key[0] not in lost}
+            payloads = {key: text for key, text in payloads.items() if key[0] not in refused}
         if payloads:
             payloads_write(cursor, payloads)
         if rows:
