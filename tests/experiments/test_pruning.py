@@ -10,12 +10,14 @@ from django.utils import timezone
 
 from tests.engine.test_replay import WHOLE
 from tests.experiments.executing import execute, queued_run
+from tests.experiments.rows import make_experiment
 from tests.experiments.test_forking import EACH, QUICK
 from workbench.experiments import pruning
 from workbench.experiments.forking import run_fork
 from workbench.experiments.journal import journal_past
 from workbench.experiments.models import Payload, Run
 from workbench.experiments.replaying import NoJournal, run_replay
+from workbench.experiments.services import NotNow, experiment_resume
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,6 +119,19 @@ def test_parent_of_a_fork_that_has_not_begun_waits(settings):
     execute(fork, LONG)
     assert pruning.prune(month_ago()).runs == 1
     assert run_replay(fork).same_prediction
+
+
+def test_a_run_goes_on_or_is_pruned_and_never_both(settings):
+    old = ended_run(days=60)
+    experiment = make_experiment(1, status="stopped")
+    Run.objects.filter(pk=old.pk).update(status="queued", experiment=experiment)
+    assert pruning.run_prune(old, month_ago()) is None
+    assert files_of(old, settings)
+
+    Run.objects.filter(pk=old.pk).update(status="stopped")
+    assert pruning.prune(month_ago()).runs == 1
+    with pytest.raises(NotNow, match="pruned"):
+        experiment_resume(experiment)
 
 
 def test_page_of_a_pruned_run_says_so(client):

@@ -11,12 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Sum
 from django.db.models.functions import Length
 from django.utils import timezone
 
 from workbench.engine.workspaces import beside, repository_of, workspace_remove
+from workbench.experiments import lifecycle
 from workbench.experiments.journal import event_text, events_read
 from workbench.experiments.models import Payload, PayloadUse, Run, RunEvent
 from workbench.experiments.payloads import MOST, PART
@@ -77,15 +78,18 @@ def prune(before: datetime) -> Pruned:
     """Let go of it, run by run: what is interrupted goes on the next time."""
     runs = events = 0
     for run in list(runs_old(before).only("pk")):
-        events += run_prune(run)
-        runs += 1
+        shorter = run_prune(run, before)
+        if shorter is not None:
+            events, runs = events + shorter, runs + 1
     return Pruned(runs, events, payloads_sweep())
 
 
-def run_prune(run: Run) -> int:
-    """One run; how many of its events got shorter."""
-    workspace_remove(workspace_of(run))
+def run_prune(run: Run, before: datetime) -> int | None:
+    """One run; how many of its events got shorter. None where somebody goes on with it, or forks it, by now."""
     with transaction.atomic():
+        if not lifecycle.runs_locked(runs_old(before).filter(pk=run.pk)):
+            return None
+        workspace_remove(workspace_of(run))
         shorter = list(events_shortened(run))
         RunEvent.objects.bulk_update(shorter, ["data"], batch_size=BATCH)
         PayloadUse.objects.filter(run=run).delete()
@@ -129,4 +133,11 @@ def cut(value: Any) -> Any:
 def payloads_sweep() -> int:
     """Payloads that no run needs any more, those of deleted runs too."""
     used = PayloadUse.objects.filter(payload=OuterRef("pk"))
-    return int(Payload.objects.filter(~Exists(used)).delete()[0])
+    unused = Payload.objects.filter(~Exists(used)).order_by("pk").values_list("pk", flat=True)
+    gone = 0
+    while names := list(unused[:BATCH]):
+        try:
+            gone += Payload.objects.filter(pk__in=names).delete()[0]
+        except IntegrityError:  # a run has come to need one of them
+            continue
+    return gone

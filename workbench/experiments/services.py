@@ -162,7 +162,7 @@ def runs_stop(runs: Any) -> int:
 def experiment_resume(experiment: Experiment, *, failed: bool = False) -> int:
     """Queue again what was stopped, or with `failed` what failed, as new attempts; the number of runs.
 
-    A new attempt takes the journal's results for what was done: only the rest costs again.
+    A new attempt takes the journal's results for what was done: only the rest costs again. Pruned runs have none to take.
     """
     wanted = Run.Status.FAILED if failed else Run.Status.STOPPED
     tickets.queue_check()
@@ -170,9 +170,12 @@ def experiment_resume(experiment: Experiment, *, failed: bool = False) -> int:
         over = Experiment.objects.select_for_update().filter(
             pk=experiment.pk, status__in=(Experiment.Status.STOPPED, Experiment.Status.FINISHED)
         )
-        runs = Run.objects.filter(experiment=experiment.pk, status=wanted)
+        runs = Run.objects.filter(experiment=experiment.pk, status=wanted, pruned_at=None)
         if not over.exists() or not runs.exists():
-            raise NotNow(f"There are no {wanted} runs to go on with in an experiment that has ended.")
+            raise NotNow(
+                f"There are no {wanted} runs to go on with in an experiment that has ended. Of runs that were pruned too "
+                "little is kept."
+            )
         number = runs.update(
             status=Run.Status.QUEUED, queued_at=timezone.now(), ended_at=None, output=None, outputs={}, partial=False
         )
