@@ -93,12 +93,31 @@ def test_an_answer_that_says_nothing_comes_back_as_the_form(client, fields, give
 def test_files_are_kept_by_content_under_names_that_any_system_holds(client):
     question = make_question()
     files = [SimpleUploadedFile("..evil name?.txt", b"one"), SimpleUploadedFile("b.csv", b"two")]
+    files.append(SimpleUploadedFile(f"{'報告' * 48}.txt", b"three"))
 
     answer(client, question, text="", files=files)
 
     (kept,) = answers_of(question.run_id).values()
-    assert [file.name for file in kept.files] == ["evil name_.txt", "b.csv"]
+    assert [file.name for file in kept.files] == ["evil name_.txt", "b.csv", f"{('報告' * 48)[-65:]}.txt"]
     assert bytes(Upload.objects.get(sha256=kept.files[1].sha256).data) == b"two"
+
+
+def test_a_name_in_any_script_is_remembered(client):
+    response = answer(client, make_question(), text="So be it.", by="山田 太郎")
+
+    assert response.cookies["name"].output().isascii()  # a header holds nothing else
+    make_question()
+    assert 'value="山田 太郎"' in client.get(reverse("question_list")).content.decode()
+
+
+@pytest.mark.parametrize("by", ["Ada\0", "Ada\ud800"])
+def test_a_name_that_no_column_holds_is_kept_as_far_as_it_goes(client, by):
+    question = make_question()
+
+    assert api(client, question, {"text": "Yes.", "by": by}).status_code == 200
+
+    question.refresh_from_db()
+    assert question.answered_by[:3] == "Ada"
 
 
 def test_whoever_comes_second_is_told_who_was_first_and_what_they_said(client):

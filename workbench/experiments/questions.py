@@ -29,6 +29,8 @@ TOLD = 20_000
 """So much of what its node was told stands beside a question; the visit's page holds the rest."""
 ANSWER = 100_000
 FILES, FILE_BYTES = 10, 5_000_000
+NAME_BYTES = 200
+"""File systems have room for 255, and a number may be added to the name."""
 UNSAFE = re.compile(r"[^\w.\- ]+")
 ASKED_IN = (Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.WAITING, Run.Status.LOST)
 """The states of a run in which somebody may still answer."""
@@ -110,7 +112,7 @@ def answer_take(question: Question, given: Given, *, by: str) -> Run:
         choice=given.choice,
         answer=given.text,
         files=[upload_keep(name, content) for name, content in given.files],
-        answered_by=by[:200],
+        answered_by=storable(by)[:200],
         answered_at=timezone.now(),
     )
     question.refresh_from_db()
@@ -213,6 +215,7 @@ def upload_keep(name: str, content: bytes) -> dict[str, object]:
     digest = hashlib.sha256(content).hexdigest()
     Upload.objects.get_or_create(sha256=digest, defaults={"data": content})
     clean = UNSAFE.sub("_", name.replace("\\", "/").rpartition("/")[2]).strip(". ")[-100:].strip(". ")
+    clean = clean.encode()[-NAME_BYTES:].decode(errors="ignore").strip(". ")
     return {"name": clean or "file", "size": len(content), "sha256": digest}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
@@ -62,7 +62,7 @@ def question_post(request: HttpRequest, pk: int) -> HttpResponse:
     after = request.POST.get("next", "")
     known = url_has_allowed_host_and_scheme(after, allowed_hosts={request.get_host()})
     response = redirect(after if known else reverse("question_list"))
-    response.set_cookie(NAME_COOKIE, by, max_age=YEAR_S, samesite="Lax", httponly=True)
+    response.set_cookie(NAME_COOKIE, quote(by), max_age=YEAR_S, samesite="Lax", httponly=True)
     return response
 
 
@@ -94,7 +94,7 @@ def question_page(request: HttpRequest, question: Question, *, error: str = "", 
 def form_context(request: HttpRequest) -> dict[str, Any]:
     """What every form of an answer needs: the name that this browser gave last."""
     return {
-        "by": request.POST.get("by") or request.COOKIES.get(NAME_COOKIE, "")[:200] or author_of(request),
+        "by": request.POST.get("by") or unquote(request.COOKIES.get(NAME_COOKIE, ""))[:200] or author_of(request),
         "next": request.POST.get("next", ""),
     }
 
