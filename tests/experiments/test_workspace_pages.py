@@ -27,6 +27,7 @@ open("out/page.html", "w").write("<h1>Made</h1><script>document.title='pwned'</s
 with zipfile.ZipFile("out/pack.zip", "w") as z: z.writestr("../../etc/passwd", "x")
 with tarfile.open("out/pack.tgz", "w:gz") as t: t.addfile(tarfile.TarInfo("inside/it"), io.BytesIO())
 open("out/broken.zip", "w").write("no archive")
+open("out/broken.tgz", "wb").write(bytes.fromhex("1f8b0800000000000003") + 50 * bytes([255]))
 open("out/data.bin", "wb").write(bytes(range(256)))
 os.symlink("/etc/passwd", "link.txt")
 open("new\nline<img src=x onerror=alert(1)>", "w").write("1")
@@ -121,7 +122,16 @@ def test_conflict_is_shown_with_both_sides(client):
 def test_files_that_code_made_are_shown_as_what_they_are(opened):
     shown = {
         name: opened(f"out/{name}").content.decode()
-        for name in ("plot.png", "data.csv", "page.html", "pack.zip", "pack.tgz", "broken.zip", "data.bin")
+        for name in (
+            "plot.png",
+            "data.csv",
+            "page.html",
+            "pack.zip",
+            "pack.tgz",
+            "broken.zip",
+            "broken.tgz",
+            "data.bin",
+        )
     }
 
     assert "as=image" in shown["plot.png"]
@@ -133,6 +143,7 @@ def test_files_that_code_made_are_shown_as_what_they_are(opened):
     assert "../../etc/passwd" in shown["pack.zip"]
     assert "inside/it" in shown["pack.tgz"]
     assert "read to its end" in shown["broken.zip"]
+    assert "read to its end" in shown["broken.tgz"]
     assert "Not a text" in shown["data.bin"]
     assert "/etc/passwd</span>. It is not followed" in opened("link.txt").content.decode()
 

@@ -9,6 +9,7 @@ import io
 import lzma
 import tarfile
 import zipfile
+import zlib
 from itertools import islice
 from typing import IO, Any, NamedTuple, cast
 
@@ -27,6 +28,18 @@ SHOWN_BYTES = 20_000_000
 ROWS, COLUMNS, CELL, MEMBERS = 200, 50, 300, 1_000
 UNPACKED = 50_000_000
 """So much of a packed archive is unpacked to see what is in it: a small one may hold a disk full of nothing."""
+
+
+UNREADABLE = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+)
+"""What archives that are broken, or made to be, end in."""
 
 
 class Sheet(NamedTuple):
@@ -127,7 +140,7 @@ def listing_of(name: str, content: bytes) -> Listing:
             found.append(member)
     except EOFError:
         return Listing(found[:MEMBERS], True)
-    except (zipfile.BadZipFile, tarfile.TarError, OSError, ValueError, lzma.LZMAError, NotImplementedError) as error:
+    except UNREADABLE as error:
         return Listing(found[:MEMBERS], False, f"It can't be read to its end: {error}.")
     return Listing(found[:MEMBERS], len(found) > MEMBERS)
 
