@@ -358,6 +358,15 @@ def test_hostile_files_are_kept_as_data_and_lead_nowhere(tmp_path):
     assert again.diff == result.diff
 
 
+def test_rights_that_code_took_from_its_folders_are_given_back(tmp_path):
+    text = "import os\nfor n in (0o600, 0o500, 0o000): os.mkdir(str(n)); open(f'{n}/f', 'w'); os.chmod(str(n), n)"
+
+    result, _ = run(topology({"c": code(text), "t": LIST}, [("c", "t")]), workspace=tmp_path / "w")
+
+    assert result.status == "succeeded", result.reason
+    assert all((tmp_path / "w" / str(n)).stat().st_mode & 0o700 == 0o700 for n in (0o600, 0o500, 0o000))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -55,11 +55,9 @@ def walk(root: Path, quota: Quota | None = None) -> Iterator[Item]:
 
 def _scanned(top: bytes, folder: bytes) -> list[os.DirEntry[bytes]]:
     place = os.path.join(top, folder)
-    try:
-        return list(os.scandir(place))
-    except PermissionError:  # code took its own rights away
+    if os.stat(place).st_mode & stat.S_IRWXU != stat.S_IRWXU:  # code took its own rights away, or one of them
         os.chmod(place, 0o755)
-        return list(os.scandir(place))
+    return list(os.scandir(place))
 
 
 def _kind(info: os.stat_result) -> int | None:
