@@ -78,6 +78,7 @@ def test_an_answer_sends_the_run_on_and_is_history(client):
         ({"choices": ["yes"], "free": False}, {"text": "maybe"}, "Choose one of the answers."),
         ({"choices": ["yes"], "free": False}, {"choice": "no"}, "&#x27;no&#x27; is none of the choices: yes."),
         ({}, {"text": "  "}, "Write an answer."),
+        ({}, {"text": "here", "files": SimpleUploadedFile("a.bin", b"x" * 5_000_001)}, "has 5,000,001 bytes"),
     ],
 )
 def test_an_answer_that_says_nothing_comes_back_as_the_form(client, fields, given, sentence):

@@ -135,9 +135,14 @@ def checked(question: Question, given: Given) -> Given:
     if len(given.files) > FILES:
         raise NoAnswer(f"These are {len(given.files)} files; {FILES} are the most.")
     for name, content in given.files:
-        if len(content) > FILE_BYTES:
-            raise NoAnswer(f"The file {name!r} has {len(content):,} bytes; {FILE_BYTES:,} are the most.")
+        file_size_check(name, len(content))
     return given._replace(choice=choice, text=text)
+
+
+def file_size_check(name: str, size: int) -> None:
+    """Raises `NoAnswer` for a file of more bytes than an answer may bring."""
+    if size > FILE_BYTES:
+        raise NoAnswer(f"The file {name!r} has {size:,} bytes; {FILE_BYTES:,} are the most.")
 
 
 def run_wake(run: Run) -> None:

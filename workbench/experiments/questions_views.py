@@ -19,7 +19,14 @@ from workbench.catalog.authors import author_of
 from workbench.experiments import questions_selectors as selectors
 from workbench.experiments.models import Question, Run
 from workbench.experiments.paging import page_of, query_without, whole_number
-from workbench.experiments.questions import FILES, AnsweredAlready, Given, NoAnswer, question_answer
+from workbench.experiments.questions import (
+    FILES,
+    AnsweredAlready,
+    Given,
+    NoAnswer,
+    file_size_check,
+    question_answer,
+)
 from workbench.experiments.views import HtmxRequest
 
 PER_PAGE = 20
@@ -67,8 +74,10 @@ def question_post(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def given_by(request: HttpRequest) -> Given:
-    """What the form says."""
+    """What the form says. Raises `NoAnswer` for a file that is too large."""
     found = [file for file in request.FILES.getlist("files") if isinstance(file, UploadedFile)]
+    for file in found:
+        file_size_check(file.name or "file", file.size or 0)  # before it is read
     files = tuple((file.name or "file", file.read()) for file in found[: FILES + 1])
     choice = request.POST.get("choice", "").replace("\r\n", "\n")  # as browsers send a line's end
     return Given(choice or None, request.POST.get("text", ""), files)
