@@ -98,6 +98,15 @@ def test_a_file_with_an_answer_that_may_not_be_given_is_refused(home, write):  #
     assert "Choose one of the answers." in json.loads(out)["reason"]
 
 
+@pytest.mark.parametrize("text", ["{", "[" * 3000, '{"ask": NaN}', '["yes"]'])
+def test_a_file_that_holds_no_answers_is_a_sentence(home, write, text):  # noqa: F811
+    code, out, err = run(home, *arguments(write), "--answers", write("a.json", text))
+
+    assert code != 0
+    assert "answers" in out + err
+    assert "Traceback" not in out + err
+
+
 def test_whoever_sits_at_the_terminal_is_asked(home, write):  # noqa: F811
     person, terminal = pty.openpty()
     started = command(home, *arguments(write), stdin=terminal)

@@ -16,6 +16,7 @@ from workbench.engine.context import RunInput
 from workbench.engine.documents import pointer
 from workbench.engine.errors import InvalidDocument, NodeFailed, Problem, WorkbenchError, has_errors
 from workbench.engine.events import Joined, Noted, VisitEnded, VisitStarted
+from workbench.engine.faultwords import fault_words
 from workbench.engine.nodes import NODES, Node
 from workbench.engine.planning import NodePlan, RunPlan
 from workbench.engine.prompt_rules import prompt_problems
@@ -121,9 +122,8 @@ def _changed_config(plan: RunPlan, name: str, node: NodePlan, change: Change) ->
 
 def _faults(error: ValidationError) -> Iterable[Problem]:
     for fault in error.errors(include_url=False):
-        text = str(fault["msg"])
         where = pointer(*fault["loc"])
-        yield Problem("error", "bad_value", where, f"{where.strip('/')} does not fit: {text[0].lower()}{text[1:]}.")
+        yield Problem("error", "bad_value", where, f"{where.strip('/')} does not fit: {fault_words(fault)}.")
 
 
 def _prompt_problems(plan: RunPlan, name: str, kind: type[Node], config: Any) -> Iterable[Problem]:

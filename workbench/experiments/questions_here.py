@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import select
 import sys
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ import click
 from django.utils import timezone
 
 from workbench.catalog.authors import local_author
+from workbench.engine.documents import read_json
 from workbench.engine.errors import WorkbenchError
 from workbench.experiments.lifecycle import owner_name, run_claim
 from workbench.experiments.models import Question, Run
@@ -33,10 +33,9 @@ class Here:
         """From a file of answers. Raises `WorkbenchError`."""
         if text is None:
             return cls({}, foreign_ids)
-        try:
-            data = json.loads(text)
-        except ValueError as error:
-            raise WorkbenchError(f"The answers are no JSON: {error}.") from error
+        data, problems = read_json(text)
+        if data is None:
+            raise WorkbenchError(f"The answers can't be read: {problems[0].message if problems else 'they are null.'}")
         if not isinstance(data, dict):
             raise WorkbenchError('The answers are an object: {"NODE": "yes"}, or a list of answers for each node.')
         lists = {node: said if isinstance(said, list) else [said] for node, said in data.items()}
