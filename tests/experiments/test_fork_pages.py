@@ -7,11 +7,12 @@ import json
 import pytest
 from django.urls import reverse
 
-from tests.engine.support import asks
+from tests.engine.support import asks, topology
 from tests.engine.test_replay import WHOLE, changed
 from tests.experiments.executing import execute, queued_experiment, queued_run
 from tests.experiments.test_forking import NEW, QUICK
 from workbench.experiments.models import Experiment, Run
+from workbench.experiments.services import run_stop
 from workbench.topologies.services import topology_save
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,6 +55,20 @@ def test_replay_says_that_the_prediction_is_the_same(client, run):
     page = text(client.get(reverse("run_replay", args=[run.pk])))
 
     assert "The same prediction, byte for byte" in page
+
+
+def test_replay_of_a_run_stopped_while_it_waited_finds_nothing_wrong(client):
+    nodes = {"writer": asks("Write."), "person": {"type": "human"}}
+    run = queued_run(topology(nodes, [("writer", "person")], end=["writer", "person"]))
+    execute(run, {"nodes": {"writer": ["A draft."]}})
+    run_stop(run)
+    run.refresh_from_db()
+
+    page = text(client.get(reverse("run_replay", args=[run.pk])))
+
+    assert run.status == "stopped"
+    assert "everything is as recorded" in page
+    assert "is another" not in page
 
 
 def test_replay_by_an_edited_topology_shows_both_sides(client, run):

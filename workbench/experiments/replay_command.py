@@ -82,7 +82,7 @@ def report(done: RunReplay) -> dict[str, Any]:
     replayed = done.replayed
     return {
         "run_id": done.run.pk,
-        "same": replayed.same and done.same_prediction,
+        "same": done.same,
         "same_prediction": done.same_prediction,
         "status": replayed.status,
         "output": replayed.output,
@@ -111,6 +111,8 @@ def readable(report: dict[str, Any]) -> str:
     if "problems" in report:
         lines = [f"{it['severity']}: {it['path']} {it['message']} {it['hint']}".rstrip() for it in report["problems"]]
         return "\n".join(lines)
+    if report["same"] and not report["same_prediction"]:
+        return f"run {report['run_id']}: as far as it has come, every visit is as recorded; nobody was asked."
     if report["same"]:
         took = f"{report['visits_taken']:,} visits and {report['calls_recorded']:,} calls taken from its journal"
         return f"run {report['run_id']}: the same prediction, byte for byte; {took}, nobody was asked."

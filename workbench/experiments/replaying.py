@@ -36,12 +36,19 @@ class NewPlan(NamedTuple):
 
 
 class RunReplay(NamedTuple):
-    """What a replay of a run came to, beside what is kept of the run."""
+    """What a replay of a run came to, beside what is kept of the run. `ended`: its journal holds its end, so that there is
+    a prediction to compare; not so where it still goes on, or was stopped while it waited or after its worker had died."""
 
     run: Run
     replayed: Replayed
     same_prediction: bool
     calls: int
+    ended: bool
+
+    @property
+    def same(self) -> bool:
+        """Whether it went as recorded, to the same prediction where there is one."""
+        return self.replayed.same and (self.same_prediction or not self.ended)
 
     @property
     def first(self) -> Difference | None:
@@ -87,7 +94,9 @@ def run_replay(run: Run, new: NewPlan | None = None) -> RunReplay:
         trusted=lambda place: place in recorded.given,
     )
     calls = sum(event.kind in ("model_called", "tool_called") for event in recorded.events)
-    return RunReplay(run, replayed, same_prediction(run, replayed), calls)
+    kinds = (event.kind for event in reversed(recorded.events))
+    ended = next((kind for kind in kinds if kind in ("run_started", "run_ended")), "") == "run_ended"
+    return RunReplay(run, replayed, same_prediction(run, replayed), calls, ended)
 
 
 def same_prediction(run: Run, replayed: Replayed) -> bool:
