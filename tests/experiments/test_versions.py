@@ -43,7 +43,9 @@ def test_newest_version_is_meant_unless_a_commit_is_named(two_versions):
 def test_draft_that_is_changed_on_its_page_keeps_its_version(two_versions):
     older, _ = two_versions
 
-    assert draft_initial(made(f"chain@{older}"))["configurations"][0]["topology"] == f"chain@{older}"
+    (configuration,) = draft_initial(made(f"chain@{older}"))["configurations"]
+
+    assert (configuration["topology"], configuration["version"]) == ("chain", older)
 
 
 def test_version_that_does_not_exist_is_a_sentence(two_versions):
