@@ -7,7 +7,7 @@ import pytest
 from tests.engine.people import Stage, said
 from tests.engine.support import asks, topology
 from workbench.engine.context import RunInput
-from workbench.engine.events import EVENT
+from workbench.engine.events import EVENT, AttachedFile
 from workbench.engine.forking import Change, fork
 from workbench.engine.recorded import Place
 from workbench.engine.replay import replay
@@ -241,3 +241,17 @@ def test_a_replay_takes_every_answer_and_a_fork_asks_only_what_it_makes_again():
         again = stage.attempt()
         assert [it.node for it, _ in stage.asked] == asked
         assert again.status == ("waiting" if asked else "succeeded")
+
+
+def test_a_replay_calls_a_persons_file_by_the_name_it_got(tmp_path):
+    stands = {"type": "tool", "tool": "write_file", "args": {"path": "uploads/a.txt", "content": "Another."}}
+    document = topology({"stands": stands, "ask": {"type": "human"}}, [("stands", "ask")])
+    stage = Stage(document, workspace=tmp_path / "w")
+    stage.attempt()
+    file = AttachedFile(name="a.txt", size=3, sha256="abc")
+    result = stage.attempt({stage.key("ask"): said("Here.", files=(file,))})
+
+    replayed = replay(stage.plan, RunInput("input"), stage.events, run_id="r1")
+
+    assert "uploads/a-2.txt" in result.output
+    assert (replayed.output, replayed.differences) == (result.output, ())

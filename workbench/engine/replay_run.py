@@ -22,7 +22,7 @@ from workbench.engine.differences import (
     targets_of,
 )
 from workbench.engine.errors import WorkbenchError
-from workbench.engine.events import VisitEnded
+from workbench.engine.events import Answered, VisitEnded
 from workbench.engine.nodes import Node
 from workbench.engine.people import Question, Standing
 from workbench.engine.recorded import Path as NestedPath
@@ -261,3 +261,12 @@ class ReplayContext(Context):
             kind_, text, was, now = difference
             raise Leaves(Difference(kind_, place, f"{place}, {text}", was, now, self.unit, call))
         return found
+
+    async def _attached(self, answered: Answered) -> tuple[str, ...]:
+        """The files of an answer by the names that they got then: those depended on what stood in the workspace."""
+        ended = self._shared.record.ends.get(Place(self.path, self.node, self.visit))
+        told = ended.messages[self.unit or 0 :][:1] if ended is not None else ()
+        names = told[0].data.get("files") if told and isinstance(told[0].data, dict) else None
+        if isinstance(names, list) and len(names) == len(answered.files):
+            return tuple(names)
+        return await super()._attached(answered)
