@@ -13,6 +13,8 @@ import sys
 import time
 from collections import Counter
 from contextlib import closing
+from random import Random
+from string import ascii_letters
 
 import pytest
 
@@ -258,13 +260,18 @@ def test_a_full_disk_makes_runs_wait_for_space_and_then_go_on(on_sqlite):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the files of a process")
-def test_a_full_disk_under_a_run_of_the_command_line_is_a_sentence(on_sqlite):
+@pytest.mark.parametrize(
+    ("letters", "what"),
+    [(ascii_letters, "The journal can't"), ("x", "The end of the run can't")],
+    ids=["journal", "end"],
+)
+def test_a_full_disk_under_a_run_of_the_command_line_is_a_sentence(on_sqlite, letters, what):
     bench = on_sqlite
     file = bench.home / "t.json"
     file.write_text(json.dumps(chain("long", "scripted/echo", 2)))
     bench.cli("run", str(file), "--input", "x").communicate(timeout=60)  # the home is ready from here on
     size = (bench.home / "workbench.sqlite3").stat().st_size
-    (bench.scripts / "long.json").write_text(json.dumps({"default": "x" * 2 * size}))
+    (bench.scripts / "long.json").write_text(json.dumps({"default": "".join(Random(1).choices(letters, k=2 * size))}))
     file.write_text(json.dumps(chain("long", "scripted/long", 2)))
 
     def full():
@@ -277,4 +284,4 @@ def test_a_full_disk_under_a_run_of_the_command_line_is_a_sentence(on_sqlite):
     assert "Traceback" not in err
     report = json.loads(out)
     assert report["status"] == "lost"
-    assert "The journal can't be written" in report["reason"]
+    assert f"{what} be written" in report["reason"]

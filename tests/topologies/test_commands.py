@@ -150,7 +150,7 @@ def test_a_dry_run_as_json_says_of_each_edge_whether_it_fired_and_why(check, mak
     done = check("-", "--dry-run", "--json", given=make(**BRANCHES))
 
     report = json.loads(done.stdout)
-    assert set(report) == {"edges", "runs", "visits", "problems"}
+    assert set(report) == {"edges", "nested", "runs", "visits", "problems"}
     assert [(edge["from"], edge["to"], edge["fired"]) for edge in report["edges"]] == [
         ("answer", "yes", True),
         ("answer", "no", False),

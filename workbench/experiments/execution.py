@@ -12,6 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.db import Error
+
 from workbench.engine.context import RunInput
 from workbench.engine.errors import WorkbenchError
 from workbench.engine.events import Noted
@@ -96,7 +98,12 @@ async def run_execute(
     if journal.lost is not None:
         logger.info("Run %s, attempt %s: %s", run.pk, run.attempt, journal.lost)
         return Outcome(Run.Status.LOST, str(journal.lost), "lost")
-    status = await writer.call(lambda: run_finish(run, outcome, journal.seconds))
+    try:
+        status = await writer.call(lambda: run_finish(run, outcome, journal.seconds))
+    except Error as error:
+        logger.error("The end of run %s, attempt %s, can't be written: %s", run.pk, run.attempt, error)
+        reason = f"The end of the run can't be written ({error}). What was written down before is kept."
+        return Outcome(Run.Status.LOST, reason, "lost")
     return outcome._replace(status=status)
 
 
