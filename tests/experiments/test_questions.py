@@ -157,6 +157,7 @@ def test_programs_read_and_answer_and_no_other_site_can(client):
     assert strict.post(address, {"text": "x"}).status_code == 415
     assert strict.post(address, '{"text": "x"}', content_type="text/plain").status_code == 415
     assert api(strict, question, {"text": "x"}, origin="https://elsewhere.example").status_code == 415
+    assert strict.post(address, "[" * 3000, content_type="application/json").status_code == 400
     assert api(strict, question, {"words": "x"}).status_code == 400
     assert api(strict, question, {"choice": "no"}).json()["error"]["code"] == "no_answer"
     assert answer(strict, question, text="x").status_code == 403

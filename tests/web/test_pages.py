@@ -127,3 +127,8 @@ urlpatterns = [
     path("invalid/", invalid),
     path("forbidden/", forbidden),
 ]
+
+
+@pytest.mark.parametrize("address", ["/topologies/a%00b/", "/runs/?topology=a%00", "/datasets/%00/"])
+def test_address_with_a_nul_leads_nowhere(client, db, address):
+    assert client.get(address).status_code == 404

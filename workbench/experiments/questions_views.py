@@ -175,7 +175,7 @@ def answer_api(request: HttpRequest, pk: int) -> JsonResponse:
         choice = said.get("choice")
         if (choice is not None and not isinstance(choice, str)) or set(said) - {"choice", "text", "by"}:
             raise ValueError
-    except ValueError:
+    except (ValueError, RecursionError):
         return refused(400, "bad_answer", 'An answer is an object with "choice", "text" and "by", each a text.')
     try:
         answered = question_answer(

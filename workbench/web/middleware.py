@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -70,6 +70,11 @@ class Sentences(Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         return cast(HttpResponseBase, self.get_response(request))
+
+    def process_view(self, request: HttpRequest, *_: object) -> None:
+        """No database takes NUL: an address that holds one leads nowhere."""
+        if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
+            raise Http404("The address holds a NUL character.")
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if not isinstance(exception, WorkbenchError):
