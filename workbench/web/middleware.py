@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -72,9 +72,12 @@ class Sentences(Middleware):
         return cast(HttpResponseBase, self.get_response(request))
 
     def process_view(self, request: HttpRequest, *_: object) -> None:
-        """No database takes NUL: an address that holds one leads nowhere."""
-        if "\0" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
+        """No database takes NUL: an address that holds one leads nowhere, a filter that does finds nothing."""
+        if "\0" in request.path:
             raise Http404("The address holds a NUL character.")
+        query = request.META.get("QUERY_STRING", "")
+        if "%00" in query:
+            request.GET = QueryDict(query.replace("%00", "%EF%BF%BD"))
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if not isinstance(exception, WorkbenchError):
