@@ -17,8 +17,10 @@ def calls(bench) -> list[dict]:
 
 
 def most_at_once(made: list[dict]) -> int:
-    """How many calls were under way together. `at` is when the event was made, at the end."""
-    marks = sorted([(call["at"] - call["seconds"], 1) for call in made] + [(call["at"], -1) for call in made])
+    """How many calls were under way together, but for those that only met: `at` is when the event was made, a moment
+    after the end."""
+    begun = [(call["at"] - call["seconds"] + 0.1, 1) for call in made]
+    marks = sorted(begun + [(call["at"] - 0.1, -1) for call in made])
     now = most = 0
     for _, step in marks:
         now += step

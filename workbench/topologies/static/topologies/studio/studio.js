@@ -205,21 +205,30 @@ function start() {
     return window.htmx.ajax("GET", `${address}?${query(more)}`, { source: target, target, swap: "innerHTML" });
   }
 
+  // Who is in the panel while it is redrawn, perhaps twice at once: between two swaps the focus is nowhere.
+  let staying = null;
+  let loading = 0;
+
   async function loadPanel() {
     stale.delete("panel");
     const open = new Set([...panel.querySelectorAll("details[open]")].map(foldName));
     const top = panel.scrollTop;
-    const before = panel.contains(document.activeElement) ? document.activeElement : null;
+    if (panel.contains(document.activeElement)) staying = document.activeElement;
+    else if (document.activeElement !== document.body) staying = null;
+    loading += 1;
     await load("panel", panel);
-    if (before?.id && (document.activeElement === document.body || panel.contains(document.activeElement))) stayIn(before);
+    loading -= 1;
+    if (staying && (document.activeElement === document.body || panel.contains(document.activeElement))) stayIn(staying);
+    if (!loading) staying = null;
     for (const fold of panel.querySelectorAll("details")) if (open.has(foldName(fold))) fold.open = true;
     panel.scrollTop = top;
   }
 
   // The field that had the focus was replaced by its like: whoever is in it stays in it, with what they selected.
   function stayIn(before) {
-    const field = document.getElementById(before.id);
-    if (!field || field === before) return;
+    const field = before.id && document.getElementById(before.id);
+    if (!field && document.activeElement === document.body) return void panel.focus({ preventScroll: true });
+    if (!field || field === document.activeElement) return;
     field.focus({ preventScroll: true });
     if (typeof before.selectionStart === "number" && typeof field.selectionStart === "number") field.setSelectionRange(before.selectionStart, before.selectionEnd);
   }
