@@ -115,7 +115,7 @@ def write_and_review() -> tuple:
     return shape(json.loads(STARTER.read_text()))
 
 
-def test_write_and_review_is_built_from_nothing_with_the_mouse(canvas):
+def test_write_and_review_is_built_from_nothing_with_the_mouse(canvas, screenshot):
     topology_create("mine")
     it = canvas("mine")
     page = it.page
@@ -154,6 +154,7 @@ def test_write_and_review_is_built_from_nothing_with_the_mouse(canvas):
     expect(it.edge("verdict is revise · max 4, reviewer to writer, leads back")).to_have_count(1)
     expect(it.edge("writer to publish, data only")).to_have_count(1)
     expect(it.node("writer").locator(".tc-end")).to_have_count(0)
+    screenshot(page, "editor")
     assert shape(it.kept()) == write_and_review()
 
 
