@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.experiments.workbenches import make_template, running_workbench
+from tests.experiments.workbenches import running_workbench
 
 STATUS = "SELECT COUNT(*) FROM experiments_run WHERE status = '{}'"
 HUMAN = {"type": "human", "question": "Publish {{ inbox }}?", "choices": ["yes", "no"]}
@@ -36,13 +36,6 @@ TOPOLOGIES = {
         [*LINE, ("write", "slow"), ("slow", "done")],
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    home = tmp_path_factory.mktemp("template") / "home"
-    make_template(home)
-    return home
 
 
 @pytest.fixture

@@ -236,6 +236,11 @@ class Context:
             return error
         return ProviderError(f"Node {self.node!r}: {error}", code=error.code)
 
+    @property
+    def _here(self) -> dict[str, Any]:
+        """Whose events these are."""
+        return {"path": self.path, "node": self.node, "visit": self.visit, "unit": self.unit}
+
     def _key(self, kind: str, call: int) -> tuple[Any, ...]:
         return (kind, self.path, self.node, self.visit, self.unit, call)
 
@@ -375,10 +380,7 @@ class Context:
         """The event of a call: whose it is and what was asked, with what came of it."""
         return ModelCalled(
             at=time.time(),
-            path=self.path,
-            node=self.node,
-            visit=self.visit,
-            unit=self.unit,
+            **self._here,
             call=asked.call,
             model=model,
             messages=_dumped(asked.messages),
@@ -425,10 +427,7 @@ class Context:
         now = time.time()
         called = ToolCalled(
             at=now,
-            path=self.path,
-            node=self.node,
-            visit=self.visit,
-            unit=self.unit,
+            **self._here,
             call=self._tools,
             tool=tool,
             arguments=dict(arguments),
@@ -497,10 +496,7 @@ class Context:
         now, place = time.time(), self._key("asked", self._questions)
         asked = self._services.recorded.get(place) or Asked(
             at=now,
-            path=self.path,
-            node=self.node,
-            visit=self.visit,
-            unit=self.unit,
+            **self._here,
             call=self._questions,
             key=question_key(),
             asker=question.asker,
@@ -515,10 +511,7 @@ class Context:
         answer = await self._services.desk.ask(asked, told, self.standing)
         answered = Answered(
             at=time.time(),
-            path=self.path,
-            node=self.node,
-            visit=self.visit,
-            unit=self.unit,
+            **self._here,
             call=asked.call,
             key=asked.key,
             status="timed_out" if answer.timed_out else "answered",

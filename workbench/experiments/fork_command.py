@@ -134,7 +134,7 @@ def execute(look: ForkLook, given: Given) -> dict[str, Any]:
     from workbench.engine.providers import Providers
     from workbench.engine.providers.scripted import Script, ScriptedProvider
     from workbench.experiments.execution import run_prepare  # loads LangGraph: before the run's clock starts
-    from workbench.experiments.forking import fork_row
+    from workbench.experiments.forking import fork_row, new_plan_store
     from workbench.experiments.lifecycle import owner_name
     from workbench.experiments.single import report, run_here
     from workbench.experiments.throttle import throttle_alone
@@ -142,7 +142,16 @@ def execute(look: ForkLook, given: Given) -> dict[str, Any]:
 
     only = ScriptedProvider(Script.from_text(document_bytes(given.scripted))) if given.scripted else None
     now = timezone.now()
-    run = fork_row(look, status="running", attempt=1, owner=owner_name(), heartbeat_at=now, started_at=now)
+    run = fork_row(
+        look.parent,
+        look.wish,
+        plan=new_plan_store(look.new),
+        status="running",
+        attempt=1,
+        owner=owner_name(),
+        heartbeat_at=now,
+        started_at=now,
+    )
     run.scripted = only is not None
     run.save()
     providers = Providers(os.environ, only=only, throttle=throttle_alone())

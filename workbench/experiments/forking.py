@@ -18,7 +18,7 @@ from workbench.engine.recorded import Place
 from workbench.engine.workspaces import workspace_fork
 from workbench.experiments import tickets
 from workbench.experiments.journal import INHERITED, event_row
-from workbench.experiments.models import Run
+from workbench.experiments.models import Plan, Run
 from workbench.experiments.payloads import MOST, packed
 from workbench.experiments.replaying import NewPlan, plan_of_version, run_recorded
 from workbench.experiments.starting import plan_store
@@ -104,17 +104,15 @@ def run_fork(parent: Run, wish: Wish) -> Run:
     look = fork_look(parent, wish)
     tickets.queue_check()
     with transaction.atomic():
-        made = fork_row(look)
+        made = fork_row(parent, wish, plan=new_plan_store(look.new))
         made.save()
         transaction.on_commit(lambda: tickets.send_or_log([(tickets.RUN, (made.pk,))]))
     return made
 
 
-def fork_row(look: ForkLook, **fields: Any) -> Run:
-    """The row of a fork, not saved."""
-    parent, wish = look.parent, look.wish
+def fork_row(parent: Run, wish: Wish, **fields: Any) -> Run:
+    """The row of a fork, not saved; `fields` are its plan and what else it has of its own."""
     return Run(
-        plan=plan_store(look.new.plan, look.new.commit, look.new.blob),
         instance=parent.instance,
         input=parent.input,
         repetition=parent.repetition,
@@ -124,6 +122,11 @@ def fork_row(look: ForkLook, **fields: Any) -> Run:
         fork=wish.stored(),
         **fields,
     )
+
+
+def new_plan_store(new: NewPlan) -> Plan:
+    """The plan of forks, stored."""
+    return plan_store(new.plan, new.commit, new.blob)
 
 
 def wish_of(run: Run) -> Wish:

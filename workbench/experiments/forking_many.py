@@ -11,10 +11,10 @@ from django.utils import timezone
 from workbench.engine.errors import WorkbenchError
 from workbench.engine.forking import CannotFork
 from workbench.experiments import tickets
-from workbench.experiments.forking import Wish, fork_look, fork_plan
+from workbench.experiments.forking import Wish, fork_look, fork_plan, fork_row, new_plan_store
 from workbench.experiments.models import Configuration, Experiment, Run, RunEvent
 from workbench.experiments.replaying import NewPlan
-from workbench.experiments.starting import BATCH, plan_store
+from workbench.experiments.starting import BATCH
 from workbench.experiments.totals import Totals, plus
 
 LOOKED = 50
@@ -119,19 +119,9 @@ def fork_rows(made: Experiment, runs: list[Run], wish: Wish) -> list[Run]:
         if run.configuration_id not in configurations:
             configurations[run.configuration_id] = configuration_fork(made, run, wish, len(configurations))
     return [
-        Run(
-            experiment=made,
-            configuration=configurations[run.configuration_id],
-            plan=configurations[run.configuration_id].plan,
-            instance=run.instance,
-            input=run.input,
-            repetition=run.repetition,
-            parent=run,
-            fork_node=wish.place.full_node,
-            fork_visit=wish.place.visit,
-            fork=wish.stored(),
-        )
+        fork_row(run, wish, plan=configuration.plan, experiment=made, configuration=configuration)
         for run in runs
+        for configuration in (configurations[run.configuration_id],)
     ]
 
 
@@ -145,5 +135,5 @@ def configuration_fork(made: Experiment, run: Run, wish: Wish, position: int) ->
         topology=new.plan.topology["name"],
         commit=new.commit,
         overrides=parent.overrides if parent else {},
-        plan=plan_store(new.plan, new.commit, new.blob),
+        plan=new_plan_store(new),
     )
