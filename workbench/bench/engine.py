@@ -25,26 +25,17 @@ from workbench.engine.context import RunInput
 from workbench.engine.documents import read_json
 from workbench.engine.errors import InvalidDocument
 from workbench.engine.events import Journal, MemoryJournal
+from workbench.engine.nodes import NoAgents
 from workbench.engine.planning import RunPlan, plan_topology
 from workbench.engine.providers import ModelRequest, Providers
 from workbench.engine.providers.scripted import Answer, ScriptedProvider
 from workbench.engine.runtime import RunResult, run_plan
 from workbench.engine.scheduling import Graph
-from workbench.engine.spec import AgentSpec, TopologySpec
+from workbench.engine.spec import TopologySpec
 from workbench.engine.validation import read_shape
 
 LOOPS = (1, 2, 4, 8, 16, 64, 256)
 WARM_UP = 3
-
-
-class NoAgents:
-    """A catalogue with nothing in it."""
-
-    def agent(self, reference: str) -> AgentSpec | None:
-        return None
-
-    def names(self) -> list[str]:
-        return []
 
 
 def engine_figures(repeat: int, loops: Sequence[int] = ()) -> dict[str, Any]:

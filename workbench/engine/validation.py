@@ -18,7 +18,7 @@ from workbench.engine.documents import pointer, read_json
 from workbench.engine.errors import InvalidDocument, PluginError, Problem, has_errors
 from workbench.engine.faultwords import fault_said
 from workbench.engine.graph_rules import graph_problems
-from workbench.engine.nodes import NODES, Catalogue, Node, NodeConfig, Surroundings, surroundings_of
+from workbench.engine.nodes import NODES, Catalogue, NoAgents, Node, NodeConfig, Surroundings, surroundings_of
 from workbench.engine.plugins import Nearest, nearest
 from workbench.engine.prompt_rules import prompt_problems
 from workbench.engine.providers import model_has_price
@@ -98,7 +98,7 @@ def check_agent(text: str | bytes) -> Checked:
 
 def agent_problems(spec: AgentSpec) -> Iterator[Problem]:
     """What is wrong with an agent by itself: its tools, its schema, its prompts."""
-    around = Surroundings(spec.name, _NO_DEFAULTS, _NoCatalogue(), ())
+    around = Surroundings(spec.name, _NO_DEFAULTS, NoAgents(), ())
     kind = NODES.get("agent")
     config = kind.Config.model_validate(
         {"system": spec.system, "prompt": spec.prompt, "model": spec.model or "scripted/echo", "tools": spec.tools}
@@ -395,14 +395,6 @@ def _changes_files(kind: type[Node], config: Any) -> bool:
     if tools:
         return any(tool.writes and not tool.asks() for tool in tools)
     return kind not in (NODES.get("human"), NODES.get("router")) and kind.writes_files(config)
-
-
-class _NoCatalogue:
-    def agent(self, reference: str) -> AgentSpec | None:
-        return None
-
-    def names(self) -> list[str]:
-        return []
 
 
 _NO_DEFAULTS = TopologySpec.model_fields["defaults"].default

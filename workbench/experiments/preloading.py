@@ -9,11 +9,12 @@ from pathlib import Path
 
 from workbench.engine.context import RunInput
 from workbench.engine.events import MemoryJournal
+from workbench.engine.nodes import NoAgents
 from workbench.engine.planning import plan_topology
 from workbench.engine.providers import Providers
 from workbench.engine.providers.scripted import Entry, ScriptedProvider
 from workbench.engine.runtime import run_plan
-from workbench.engine.spec import AgentSpec, TopologySpec
+from workbench.engine.spec import TopologySpec
 
 CLIENTS = ("openai", "openai.resources.chat", "openai.resources.models", "distro", "httpx_aiohttp", "ollama")
 SMALLEST = {
@@ -24,16 +25,6 @@ SMALLEST = {
     "nodes": {"a": {"type": "agent", "model": "scripted/echo", "prompt": "{{ inbox }}"}},
     "edges": [],
 }
-
-
-class NoAgents:
-    """A catalogue with nothing in it."""
-
-    def agent(self, reference: str) -> AgentSpec | None:
-        return None
-
-    def names(self) -> list[str]:
-        return []
 
 
 def preload() -> None:

@@ -44,6 +44,16 @@ class Catalogue(Protocol):
         """The names of all agents, for hints."""
 
 
+class NoAgents:
+    """A catalogue with nothing in it."""
+
+    def agent(self, reference: str) -> AgentSpec | None:
+        return None
+
+    def names(self) -> list[str]:
+        return []
+
+
 class Surroundings(NamedTuple):
     """What a node may know of its topology when it is checked or resolved."""
 
