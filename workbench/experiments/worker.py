@@ -131,6 +131,8 @@ class Worker:
         """A run that can't be prepared has failed."""
         try:
             return run_prepare(run)
+        except Error:
+            raise  # the database is away, the run is not at fault: without a heartbeat it goes back into the queue
         except WorkbenchError as error:
             outcome = Outcome(Run.Status.FAILED, str(error), error.code)
         except Exception as error:
